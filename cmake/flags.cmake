@@ -1,0 +1,26 @@
+# Compiler flags: warnings for everything, instruction sets by file suffix, nothing else.
+add_compile_options(
+  -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
+  -Wdouble-promotion -fno-math-errno -ffp-contract=off)
+option(PITH_WERROR "Warnings are errors" ON)
+if(PITH_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+# A file NAME_<suffix>.c is compiled for that tier (src/cpu/cpu.h); every other file is baseline.
+set(PITH_TIER_FLAGS_avx2 -mavx2 -mfma -mf16c)
+set(PITH_TIER_FLAGS_avxvnni -mavx2 -mfma -mf16c -mavxvnni)
+set(PITH_TIER_FLAGS_avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni)
+set(PITH_TIER_FLAGS_neon "")
+set(PITH_TIER_FLAGS_dotprod -march=armv8.2-a+dotprod+fp16)
+set(PITH_TIER_FLAGS_i8mm -march=armv8.6-a+i8mm+fp16)
+
+function(pith_tier_flags)
+  foreach(file ${ARGN})
+    foreach(tier avx2 avxvnni avx512 neon dotprod i8mm)
+      if(file MATCHES "_${tier}\\.c$")
+        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${PITH_TIER_FLAGS_${tier}}")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()

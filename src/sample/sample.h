@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Logits -> next token. Order: penalties, top-k, top-p, min-p, temperature, draw (definitions: formats page 11.2). */
+#ifndef PITH_SAMPLE_SAMPLE_H
+#define PITH_SAMPLE_SAMPLE_H
+
+#include "base/rng.h"
+#include "base/status.h"
+
+/* pith_sampler and its options are the public types of pith.h. */
+
+/* Checks the options (ranges, NaN) and allocates everything that sampling from n_vocab logits needs. */
+pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options, pith_sampler **out, pith_error *error);
+void pith_sample_free(pith_sampler *sampler);
+int32_t pith_sample_next(pith_sampler *sampler, const float *logits);
+void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
+/* Index of the largest logit, lowest index on ties, NaN never wins; 0 when all are NaN. */
+int32_t pith_sample_greedy(const float *logits, int32_t n_vocab);
+
+#endif
