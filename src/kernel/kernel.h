@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels: pure functions over memory, listed once in kernel_list.h, gathered in one table. The plain C versions in
+ * ref/ are the definition; every tier gives the SAME BITS (the exact contract, ARCHITECTURE section 5).
+ *
+ * How equal bits are possible: sums of integers are exact in any order; every float sum has one written order (below);
+ * fused multiply-add everywhere it says fma (fmaf in ref); division, square root and conversions are IEEE, round to
+ * nearest even; no flush to zero; exp is our own polynomial (pith_exp in ref/), the same operations in every tier.
+ *
+ * Panels. A weight [n_row, k] is kept as panels of 16 rows; the last is padded with zero bytes. A panel is a sequence of
+ * blocks along k. Each type's panel block has exactly the bytes of 16 file blocks, permuted (drawn in docs/formats.md):
+ * the 16 scale fields side by side, then codes in groups of 4 consecutive k of 16 rows = 64 bytes, so that one group is
+ * one VNNI operand. Float types: [k][16].
+ *
+ * No threads, allocation, logging or files here. Pointers never alias unless a comment allows it. Rows that a kernel
+ * writes have room for 16 * n_panel floats. k is a multiple of the type's block. */
+#ifndef PITH_KERNEL_KERNEL_H
+#define PITH_KERNEL_KERNEL_H
+
+#include "base/status.h"
+#include "cpu/cpu.h"
+#include "quant/quant.h"
+
+enum { PITH_PANEL_ROWS = 16, PITH_GROUP = 32, PITH_PAGE_TOKENS = 64 };
+
+/* Rows of activations in int8, one scale per group of 32 along k.
+ * d = amax / 127 (0 when amax is 0), q = rint(x * (1 / d)) with the reciprocal rounded once, clamped to [-127, 127]. */
+typedef struct pith_q8 {
+    int8_t *q;       /* [n, q_stride], 64-byte aligned rows; k padded with zeros to a multiple of 64 */
+    float *d;        /* [n, d_stride], k/32 used */
+    int32_t *sum;    /* [n, d_stride], sum of the 32 q of a group */
+    int16_t *sum16;  /* [n, 2 * d_stride], sums of 16 */
+    size_t q_stride; /* elements = bytes */
+    size_t d_stride; /* elements */
+} pith_q8;
+
+/* y[t][16 p + r] = sum over k of w[16 p + r][k] x[t][k], for panels p and rows (tokens) t.
+ * Integer types (x is q8): per row and group of 32: p = sum over sub-blocks of (integer sub-scale * integer dot), exact; then in
+ * increasing group order   acc = fma((float)p, d_w * d_x, acc)   (d_w * d_x rounded once; acc starts at +0). Types with minima keep a
+ * second chain   acc_m = fma((float)(m * sum), dmin_w * d_x, acc_m)   (m integer sub-minimum, 1 for Q4_1/Q5_1 whose min is a float)
+ * and y = acc - acc_m (acc + acc_m for Q4_1, Q5_1).
+ * Float types (x is f32): four chains, chain c takes k % 4 == c in increasing k by fma; y = (c0 + c1) + (c2 + c3). */
+typedef struct pith_mul {
+    const void *w;        /* first panel */
+    size_t panel_bytes;   /* distance of panels */
+    uint32_t n_panel;
+    uint32_t k;
+    const pith_q8 *q8;    /* integer types */
+    const float *x;       /* float types: [n, x_stride] */
+    size_t x_stride;
+    uint32_t n;           /* rows of x; any number, the kernel tiles */
+    float *y;             /* [n, y_stride] */
+    size_t y_stride;
+} pith_mul;
+typedef void (*pith_mul_fn)(const pith_mul *args);
+
+/* Rows of file blocks -> one panel, and back. rows: first row; row_bytes: distance of rows; n_row 1..16 (missing rows become zero).
+ * k elements from the start of the row. pack and unpack are inverse permutations for full panels. */
+typedef void (*pith_pack_fn)(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
+/* Decodes k elements of row `row` (0..15) of a panel to f32, exactly the values of pith_type_info.decode. */
+typedef void (*pith_panel_decode_fn)(const void *panel, uint32_t row, float *out, uint32_t k);
+
+/* x [n, x_stride] -> q8 rows first_row.. of out. */
+typedef void (*pith_quantize_fn)(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out, uint32_t first_row);
+
+/* 16 virtual lanes: lane l sums elements i % 16 == l in increasing i by fma (or add), then lanes fold 8, 4, 2, 1:
+ * s[l] += s[l + 8], ... RMS: scale = 1 / sqrtf(sum / n + eps); y = (x * scale) * w (w NULL: no multiplication).
+ * Layer: mean by lanes, then centred squares by lanes; y = ((x - mean) * scale) * w + b (fma for w, b). y may be x. */
+typedef struct pith_norm_args {
+    const float *x;
+    float *y;
+    const float *w, *b; /* NULL: absent */
+    uint32_t n;         /* elements normalised together */
+    float eps;
+} pith_norm_args;
+typedef void (*pith_norm_fn)(const pith_norm_args *args);
+
+/* y = act(gate) * up, elementwise; y may be gate. silu(x) = x / (1 + exp(-x)); gelu(x) = x / (1 + exp(-2u)),
+ * u = sqrt(2/pi) (x + 0.044715 x^3) (tanh form); gelu_erf the erf form; relu2 = max(x, 0)^2. */
+typedef void (*pith_glu_fn)(float *y, const float *gate, const float *up, uint32_t n);
+typedef void (*pith_unary_fn)(float *y, const float *x, uint32_t n);
+typedef void (*pith_binary_fn)(float *y, const float *a, const float *b, uint32_t n); /* y may be a or b */
+typedef void (*pith_scale_fn)(float *y, const float *x, float s, uint32_t n);
+
+/* Rotates one head in place: pairs (x[2i], x[2i+1]) (NORM) or (x[i], x[i + n_rot/2]) (NEOX);
+ * a' = fma(a, cos, -(b * sin)), b' = fma(a, sin, b * cos). table: [n_rot/2][2] cos, sin. */
+typedef void (*pith_rope_fn)(float *x, const float *table, uint32_t n_rot);
+
+/* One KV page of one KV head. K in 16-token panels: [4][head_dim][16] (f32, f16) or int8 [4][head_dim/4][16][4] with one scale
+ * a token; V token-major [64][head_dim_v] with one scale a token (int8). */
+typedef struct pith_kv_page {
+    const void *k, *v;
+    const float *k_scale, *v_scale; /* [64], int8 only */
+} pith_kv_page;
+
+/* Attention of n query rows over one page: partial (m, l, o) per row.
+ * s_t = (q . k_t) * scale  [float KV: four chains over d as in pith_mul; int8: q quantized to int8 in groups of 32 by the caller,
+ * acc = fma((float)dot, d_q, acc) per group, then * k_scale], softcap: c * tanh(s / c) when c > 0.
+ * m = max of s_t over the row's tokens [begin, end); p_t = exp(s_t - m), 0 outside; l: 16 lanes over t (t % 16), folded;
+ * o_d: for t = begin..end-1 in order: o_d = fma(p_t (int8: p_t * v_scale_t), v_td, o_d), starting at +0.
+ * A row with begin >= end gives m = -inf, l = 0, o = 0. */
+typedef struct pith_attend {
+    pith_kv_page page;
+    const float *q;          /* [n, q_stride], head_dim used (float KV) */
+    size_t q_stride;
+    const pith_q8 *q8;       /* int8 KV: rows first_q8.. */
+    uint32_t first_q8;
+    uint32_t n;
+    const int32_t *begin, *end; /* [n], tokens of this page that the row sees */
+    uint32_t head_dim, head_dim_v; /* head_dim_v padded by the caller's buffers to 16 */
+    float scale, softcap;
+    float *m, *l;            /* [n] */
+    float *o;                /* [n, o_stride] */
+    size_t o_stride;
+} pith_attend;
+typedef void (*pith_attend_fn)(const pith_attend *args);
+
+/* Joins a page's partial (m, l, o) into the running (M, L, O): M' = max(M, m), a = exp(M - M'), b = exp(m - M'),
+ * L = fma(l, b, L * a), O_d = fma(o_d, b, O_d * a). A partial with m = -inf changes nothing; M = -inf is the empty start
+ * (then the partial is copied). */
+typedef void (*pith_merge_fn)(float *M, float *L, float *O, float m, float l, const float *o, uint32_t head_dim_v);
+
+/* One token of one KV head into a page at slot t (0..63). */
+typedef struct pith_kv_put {
+    void *k, *v;
+    float *k_scale, *v_scale;
+    uint32_t t;
+    const float *k_row, *v_row;
+    uint32_t head_dim, head_dim_v;
+} pith_kv_put;
+typedef void (*pith_kv_put_fn)(const pith_kv_put *args);
+
+typedef float (*pith_reduce_fn)(const float *x, uint32_t n);
+
+/* The table. Slots by type are indexed by pith_type; NULL where a type has no panel kernel (it then runs through
+ * decode + mul[F32], see src/backend/cpu). */
+typedef struct pith_kernels {
+    pith_mul_fn mul[PITH_TYPE_COUNT];
+    pith_pack_fn pack[PITH_TYPE_COUNT];
+    pith_panel_decode_fn panel_decode[PITH_TYPE_COUNT];
+    pith_quantize_fn quantize;
+    pith_norm_fn rms_norm, layer_norm;
+    pith_glu_fn silu_mul, gelu_mul, gelu_erf_mul, relu2_mul;
+    pith_unary_fn silu, gelu, gelu_erf, relu2;
+    pith_binary_fn add, mul_elements;
+    pith_scale_fn scale, softcap; /* softcap: y = s * tanh(x / s) */
+    pith_rope_fn rope_norm, rope_neox;
+    pith_attend_fn attend_f32, attend_f16, attend_i8;
+    pith_merge_fn merge;
+    pith_kv_put_fn kv_put_f32, kv_put_f16, kv_put_i8;
+    pith_reduce_fn max;         /* NaN ignored; -inf for n = 0 */
+    pith_unary_fn exp;          /* y = pith_exp(x) */
+} pith_kernels;
+
+/* Fills the table: reference first, then one ladder of tiers up to `features` (src/cpu/cpu.h). */
+void pith_kernels_init(pith_kernels *kernels, uint32_t features);
+/* Slot name and name of the function chosen for it, in list order; false past the end. Typed slots without a kernel are left out. */
+bool pith_kernels_name(uint32_t features, size_t index, const char **slot, const char **function);
+
+/* Bytes of one panel of k elements; 0 for types without panels. */
+size_t pith_panel_bytes(pith_type type, uint32_t k);
+/* True when mul[type] takes q8 activations, false when it takes f32. */
+bool pith_mul_takes_q8(pith_type type);
+
+#endif
