@@ -1,4 +1,4 @@
-# Compiler flags: warnings for everything, instruction sets by file suffix, nothing else.
+# Compiler flags: warnings for everything, instruction sets by file suffix, sanitizers by preset, nothing else.
 add_compile_options(
   -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
   -Wdouble-promotion -fno-math-errno -ffp-contract=off)
@@ -6,6 +6,20 @@ option(PITH_WERROR "Warnings are errors" ON)
 if(PITH_WERROR)
   add_compile_options(-Werror)
 endif()
+
+# PITH_SANITIZE=address,undefined or thread: the asan, tsan and hostile presets.
+set(PITH_SANITIZE "" CACHE STRING "Sanitizers to build with")
+if(PITH_SANITIZE)
+  add_compile_options(-fsanitize=${PITH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PITH_SANITIZE})
+endif()
+
+# PITH_HOSTILE: freed and fresh memory is poisoned, so that code which reads either is caught by its results.
+option(PITH_HOSTILE "Poison memory" OFF)
+if(PITH_HOSTILE)
+  add_compile_definitions(PITH_HOSTILE=1)
+endif()
+option(PITH_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
 
 # A file NAME_<suffix>.c is compiled for that tier (src/cpu/cpu.h); every other file is baseline.
 set(PITH_TIER_FLAGS_avx2 -mavx2 -mfma -mf16c)
