@@ -9,6 +9,7 @@ typedef struct pith_map_slot { const char *key; uint32_t key_size; int32_t value
 typedef struct pith_map {
     pith_map_slot *slots; /* [capacity], a power of two; key NULL: free */
     size_t capacity, count;
+    uint64_t seed; /* of the hash; drawn when the first table is made */
 } pith_map; /* zero-initialised is empty */
 
 bool pith_map_reserve(pith_map *map, size_t count); /* false without memory */
