@@ -8,10 +8,15 @@
 
 /* pith_sampler and its options are the public types of pith.h. */
 
+enum { PITH_SAMPLE_MAX_WINDOW = 1 << 24 }; /* published limit of penalty_window, tokens */
+
 /* Checks the options (ranges, NaN) and allocates everything that sampling from n_vocab logits needs. */
-pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options, pith_sampler **out, pith_error *error);
+pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options,
+                            pith_sampler **out, pith_error *error);
 void pith_sample_free(pith_sampler *sampler);
+/* Draws from logits [n_vocab] and remembers the token. Cannot fail, allocates nothing. Id 0 when no logit is finite. */
 int32_t pith_sample_next(pith_sampler *sampler, const float *logits);
+/* Remembers tokens for the penalties; ids outside the vocabulary are ignored. */
 void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
 /* Index of the largest logit, lowest index on ties, NaN never wins; 0 when all are NaN. */
 int32_t pith_sample_greedy(const float *logits, int32_t n_vocab);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Repetition, frequency and presence penalties over the last tokens.
+ *
+ * Owns a ring of the last `window` accepted ids and, kept true with it, how often each id occurs. Invariant: the sum of
+ * count[] is n_used. So accepting a token is constant time, and applying the penalties is one look-up per logit in a
+ * pass that reads every logit anyway.
+ *
+ * Formula (formats page 11.2), for an id that occurs c > 0 times:
+ *   l <- l <= 0 ? l * repeat : l / repeat;   l <- l - (c * frequency + presence)
+ *
+ * Does not: choose tokens (sampler.c). */
+#include "sample/sampler_internal.h"
+
+#include "base/memory.h"
+
+bool pith_penalty_init(pith_penalty *penalty, int32_t n_vocab, int32_t window) {
+    penalty->n_vocab = n_vocab;
+    penalty->window = 0;
+    penalty->ring = pith_alloc_array((size_t)window, sizeof(int32_t));
+    penalty->count = pith_alloc_zero((size_t)n_vocab, sizeof(int32_t));
+    if (!penalty->ring || !penalty->count) return false;
+    penalty->window = window;
+    return true;
+}
+
+void pith_penalty_deinit(pith_penalty *penalty) {
+    pith_free(penalty->ring);
+    pith_free(penalty->count);
+    *penalty = (pith_penalty){0};
+}
+
+void pith_penalty_accept(pith_penalty *penalty, int32_t id) {
+    if (penalty->window == 0 || id < 0 || id >= penalty->n_vocab) return;
+    if (penalty->n_used == penalty->window) {
+        penalty->count[penalty->ring[penalty->head]]--;
+    } else {
+        penalty->n_used++;
+    }
+    penalty->ring[penalty->head] = id;
+    penalty->head = penalty->head + 1 == penalty->window ? 0 : penalty->head + 1;
+    penalty->count[id]++;
+}
+
+float pith_penalty_apply(const pith_penalty *penalty, float logit, int32_t count) {
+    float value = logit <= 0.0f ? logit * penalty->repeat : logit / penalty->repeat;
+    return value - ((float)count * penalty->frequency + penalty->presence);
+}

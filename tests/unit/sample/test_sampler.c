@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Promises of the sample room: options are checked, each stage keeps exactly what its definition says, draws follow the
+ * distribution, the same seed gives the same ids, and no logits (NaN, infinities, ties) lead astray.
+ *
+ * Each stage is compared with a plain computation written here that sorts the whole list (`expected_kept`). */
+#include "sample/sampler_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+/* cmocka wants the three above first */
+#include <cmocka.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pith_sampler_options defaults(void) {
+    return (pith_sampler_options){.size = sizeof(pith_sampler_options)};
+}
+
+static pith_sampler *make(int32_t n_vocab, const pith_sampler_options *options) {
+    pith_sampler *sampler = NULL;
+    pith_error error;
+    assert_int_equal(pith_sample_new(n_vocab, options, &sampler, &error), PITH_OK);
+    assert_non_null(sampler);
+    return sampler;
+}
+
+/* ---- options ---- */
+
+static void assert_refused_at(const pith_sampler_options *options, const char *name) {
+    pith_sampler *sampler = (pith_sampler *)(uintptr_t)1;
+    pith_error error = {0};
+    assert_int_equal(pith_sample_new(10, options, &sampler, &error), PITH_ERROR_ARGUMENT);
+    assert_null(sampler);
+    assert_non_null(strstr(error.text, name));
+}
+static void assert_refused(pith_sampler_options options, const char *name) {
+    assert_refused_at(&options, name);
+}
+
+static void test_options_refused(void **state) {
+    (void)state;
+    const float bad[] = {-1.0f, -1e-30f, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pith_sampler_options o = defaults();
+        o.temperature = bad[i];
+        assert_refused(o, "temperature");
+        o = defaults(), o.top_p = bad[i];
+        assert_refused(o, "top_p");
+        o = defaults(), o.min_p = bad[i];
+        assert_refused(o, "min_p");
+        o = defaults(), o.repeat_penalty = bad[i];
+        assert_refused(o, "repeat_penalty");
+        if (i < 2) continue;
+        o = defaults(), o.frequency_penalty = bad[i];
+        assert_refused(o, "frequency_penalty");
+        o = defaults(), o.presence_penalty = bad[i];
+        assert_refused(o, "presence_penalty");
+    }
+    pith_sampler_options o = defaults();
+    o.top_p = 1.0001f;
+    assert_refused(o, "top_p");
+    o = defaults(), o.min_p = 1.0001f;
+    assert_refused(o, "min_p");
+    o = defaults(), o.top_k = -1;
+    assert_refused(o, "top_k");
+    o = defaults(), o.penalty_window = PITH_SAMPLE_MAX_WINDOW + 1;
+    assert_refused(o, "penalty_window");
+    o = defaults(), o.size = 3;
+    assert_refused(o, "size");
+}
+
+static void test_options_size(void **state) {
+    (void)state;
+    struct {
+        pith_sampler_options known;
+        int32_t more[4];
+    } longer = {.known = {.size = sizeof longer}};
+    pith_sampler *sampler = make(4, &longer.known);
+    pith_sample_free(sampler);
+    longer.more[2] = 1;
+    assert_refused_at(&longer.known, "byte");
+    /* A shorter struct: only the temperature is there; the garbage behind it must not be read. */
+    pith_sampler_options shorter;
+    memset(&shorter, 0xff, sizeof shorter);
+    shorter.size = offsetof(pith_sampler_options, top_k);
+    shorter.temperature = 0.5f;
+    sampler = make(4, &shorter);
+    pith_sample_free(sampler);
+    pith_error error;
+    assert_int_equal(pith_sample_new(0, NULL, &sampler, &error), PITH_ERROR_ARGUMENT);
+    assert_int_equal(pith_sample_new(-5, NULL, &sampler, NULL), PITH_ERROR_ARGUMENT);
+    sampler = make(1, NULL);
+    pith_sample_free(sampler);
+    pith_sample_free(NULL);
+}
+
+/* ---- greedy ---- */
+
+static void test_greedy(void **state) {
+    (void)state;
+    const float ties[] = {1, 3, 3, 2};
+    const float nans[] = {NAN, -5, NAN, -5, -7};
+    const float all_nan[] = {NAN, NAN};
+    const float all_low[] = {-INFINITY, -INFINITY};
+    const float low_then[] = {NAN, -INFINITY, -FLT_MAX};
+    const float high[] = {1, INFINITY, INFINITY, NAN};
+    assert_int_equal(pith_sample_greedy(ties, 4), 1);
+    assert_int_equal(pith_sample_greedy(nans, 5), 1);
+    assert_int_equal(pith_sample_greedy(all_nan, 2), 0);
+    assert_int_equal(pith_sample_greedy(all_low, 2), 0);
+    assert_int_equal(pith_sample_greedy(low_then, 3), 2);
+    assert_int_equal(pith_sample_greedy(high, 4), 1);
+    pith_sampler *sampler = make(4, NULL);
+    for (int i = 0; i < 5; i++) assert_int_equal(pith_sample_next(sampler, ties), 1);
+    pith_sample_free(sampler);
+}
+
+/* ---- penalties ---- */
+
+static void test_penalties(void **state) {
+    (void)state;
+    pith_sampler_options o = defaults();
+    o.repeat_penalty = 2.0f;
+    o.penalty_window = 2;
+    const float logits[] = {4.0f, 3.0f, -1.0f, 1.5f};
+    pith_sampler *sampler = make(4, &o);
+    assert_int_equal(pith_sample_next(sampler, logits), 0); /* window {} */
+    assert_int_equal(pith_sample_next(sampler, logits), 1); /* {0}: 2 3 -1 1.5 */
+    assert_int_equal(pith_sample_next(sampler, logits), 0); /* {0,1}: 2 1.5 -1 1.5 */
+    const int32_t ids[] = {3, 3};
+    pith_sample_accept(sampler, ids, 2); /* {3,3} */
+    assert_int_equal(pith_sample_next(sampler, logits), 0);
+    const int32_t odd[] = {-1, 4, INT32_MAX, INT32_MIN};
+    pith_sample_accept(sampler, odd, 4); /* ignored: {3,0} stays */
+    assert_int_equal(pith_sample_next(sampler, logits), 1);
+    pith_sample_free(sampler);
+
+    o = defaults();
+    o.frequency_penalty = 1.0f;
+    o.presence_penalty = 0.25f;
+    sampler = make(4, &o);
+    const int32_t seen[] = {0, 0, 0, 1};
+    pith_sample_accept(sampler, seen, 4); /* 0.75 1.75 -1 1.5 */
+    assert_int_equal(pith_sample_next(sampler, logits), 1);
+    assert_int_equal(pith_sample_next(sampler, logits), 3); /* 0.75 0.75 -1 1.5 */
+    pith_sample_free(sampler);
+
+    /* a negative logit is multiplied; window off: nothing is remembered */
+    pith_penalty p = {.repeat = 1.5f, .frequency = 0.5f, .presence = 0.25f};
+    assert_true(pith_penalty_apply(&p, -2.0f, 3) == -3.0f - 1.75f);
+    assert_true(pith_penalty_apply(&p, 3.0f, 1) == 2.0f - 0.75f);
+    o = defaults(), o.repeat_penalty = 100.0f, o.penalty_window = -1;
+    sampler = make(4, &o);
+    for (int i = 0; i < 3; i++) assert_int_equal(pith_sample_next(sampler, logits), 0);
+    pith_sample_free(sampler);
+}
+
+/* The ring against counting the last tokens anew, with a window that is not a divisor of anything. */
+static void test_penalty_window(void **state) {
+    (void)state;
+    enum { VOCAB = 7, WINDOW = 5, STEPS = 200 };
+    pith_penalty p = {.repeat = 1};
+    assert_true(pith_penalty_init(&p, VOCAB, WINDOW));
+    int32_t history[STEPS];
+    pith_rng rng;
+    pith_rng_init(&rng, 11);
+    for (int step = 0; step < STEPS; step++) {
+        history[step] = (int32_t)(pith_rng_next(&rng) % VOCAB);
+        pith_penalty_accept(&p, history[step]);
+        int32_t counts[VOCAB] = {0};
+        for (int i = step < WINDOW ? 0 : step - WINDOW + 1; i <= step; i++) counts[history[i]]++;
+        assert_memory_equal(counts, p.count, sizeof counts);
+    }
+    pith_penalty_deinit(&p);
+}
+
+/* ---- cuts against a full sort ---- */
+
+static int by_order(const void *a, const void *b) {
+    const pith_candidate *x = a, *y = b;
+    if (x->logit != y->logit) return x->logit > y->logit ? -1 : 1;
+    return x->id < y->id ? -1 : 1;
+}
+static int by_id(const void *a, const void *b) {
+    return ((const pith_candidate *)a)->id < ((const pith_candidate *)b)->id ? -1 : 1;
+}
+
+static size_t expected_kept(pith_candidate *list, size_t n, size_t k, double p, double min_p) {
+    qsort(list, n, sizeof *list, by_order);
+    if (k > 0 && k < n) n = k;
+    long double total = 0, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        total += expl((long double)list[i].logit - (long double)list[0].logit);
+    if (p > 0 && p < 1) {
+        size_t i = 0;
+        while (i < n && sum < (long double)p * total)
+            sum += expl((long double)list[i++].logit - (long double)list[0].logit);
+        n = i;
+    }
+    size_t kept = 0;
+    long double limit =
+        (long double)list[0].logit + (min_p > 0 ? logl((long double)min_p) : -INFINITY);
+    while (kept < n && (long double)list[kept].logit >= limit) kept++;
+    qsort(list, kept, sizeof *list, by_id);
+    return kept;
+}
+
+static void fill_logits(pith_candidate *list, size_t n, int kind, pith_rng *rng) {
+    for (size_t i = 0; i < n; i++) {
+        double x = pith_rng_normal(rng);
+        float value = (float)(x * 3);
+        if (kind == 1) value = floorf(value);            /* many ties, both zeros */
+        if (kind == 2) value = 7.25f;                    /* one tie */
+        if (kind == 3) value = (float)i * 1e-3f - 40.0f; /* ascending, negative */
+        if (kind == 4) value = (float)(x * 1e30);        /* huge */
+        if (kind == 5) value = (float)(x * 1e-40);       /* denormal: all weigh nearly the same */
+        if (kind == 6) value = i == n / 2 ? FLT_MAX : -FLT_MAX; /* one candidate rules */
+        list[i] = (pith_candidate){value, (int32_t)i};
+    }
+}
+
+static void test_cuts(void **state) {
+    (void)state;
+    static pith_candidate ours[700], theirs[700];
+    static pith_selector selector;
+    static double weights[700];
+    const size_t sizes[] = {1, 2, 3, 10, 257, 700};
+    const size_t ks[] = {0, 1, 2, 9, 128, 129, 699, 700, 701};
+    const double ps[] = {0, 0.0001, 0.3125, 0.5, 0.8999, 0.9501, 0.999, 1};
+    pith_rng rng;
+    pith_rng_init(&rng, 5);
+    for (size_t s = 0; s < 6; s++) {
+        for (int kind = 0; kind < 7; kind++) {
+            for (size_t c = 0; c < 9 * 8; c++) {
+                size_t n = sizes[s], k = ks[c / 8];
+                double p = ps[c % 8], min_p = ps[(c + s) % 8];
+                fill_logits(ours, n, kind, &rng);
+                memcpy(theirs, ours, sizeof ours);
+                size_t want = expected_kept(theirs, n, k, p, min_p);
+                size_t got = pith_select_top_k(&selector, ours, n, k);
+                if (p > 0) got = pith_select_top_p(&selector, ours, weights, got, p);
+                got = pith_select_min_p(ours, got, min_p);
+                if (got != want || memcmp(ours, theirs, got * sizeof *ours) != 0) {
+                    print_error("n %zu kind %d k %zu p %g min_p %g: %zu kept, expected %zu\n", n,
+                                kind, k, p, min_p, got, want);
+                    fail();
+                }
+            }
+        }
+    }
+}
+
+/* top-p +-1: probabilities that are exact in binary, so that the crossing token is beyond doubt. */
+static void test_top_p_crossing(void **state) {
+    (void)state;
+    static pith_selector selector;
+    double weights[4];
+    const float quarter[4] = {0, 0, 0, 0};
+    const double ps[] = {0.2499, 0.25, 0.2501, 0.5, 0.7499, 0.75, 0.7501, 0.9999};
+    const size_t want[] = {1, 1, 2, 2, 3, 3, 4, 4};
+    for (size_t i = 0; i < 8; i++) {
+        pith_candidate list[4];
+        for (int32_t j = 0; j < 4; j++) list[j] = (pith_candidate){quarter[j], j};
+        assert_int_equal(pith_select_top_p(&selector, list, weights, 4, ps[i]), want[i]);
+        for (size_t j = 0; j < want[i]; j++) assert_int_equal(list[j].id, (int)j);
+    }
+}
+
+/* ---- the draw ---- */
+
+/* Chi-square of n_draws against the probabilities; with a fixed seed this is a fixed number. Limits: 99.9 %. */
+static void assert_distribution(const pith_sampler_options *options, const float *logits,
+                                const double *p, int n, double limit) {
+    enum { DRAWS = 40000 };
+    int seen[16] = {0};
+    pith_sampler *sampler = make(n, options);
+    for (int i = 0; i < DRAWS; i++) seen[pith_sample_next(sampler, logits)]++;
+    pith_sample_free(sampler);
+    double chi = 0;
+    for (int i = 0; i < n; i++) {
+        if (p[i] == 0) {
+            assert_int_equal(seen[i], 0);
+            continue;
+        }
+        double d = seen[i] - p[i] * DRAWS;
+        chi += d * d / (p[i] * DRAWS);
+    }
+    if (!(chi < limit))
+        print_error("chi-square %g, limit %g, seed %llu\n", chi, limit,
+                    (unsigned long long)options->seed);
+    assert_true(chi < limit);
+}
+
+static void test_distribution(void **state) {
+    (void)state;
+    const float logits[6] = {logf(8), logf(4), -INFINITY, logf(2), logf(1), logf(1)};
+    pith_sampler_options o = defaults();
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        o = defaults(), o.seed = seed, o.temperature = 1.0f;
+        assert_distribution(&o, logits, (double[]){8 / 16., 4 / 16., 0, 2 / 16., 1 / 16., 1 / 16.},
+                            6, 18.47);
+        o.top_k = 4; /* of the two last, the lower id stays */
+        assert_distribution(&o, logits, (double[]){8 / 15., 4 / 15., 0, 2 / 15., 1 / 15., 0}, 6,
+                            16.27);
+        o.top_k = 0, o.top_p = 0.8f;
+        assert_distribution(&o, logits, (double[]){8 / 14., 4 / 14., 0, 2 / 14., 0, 0}, 6, 13.82);
+        o.top_p = 0, o.min_p = 0.2f;
+        assert_distribution(&o, logits, (double[]){8 / 14., 4 / 14., 0, 2 / 14., 0, 0}, 6, 13.82);
+        o.min_p = 0, o.temperature = 0.5f; /* squares */
+        assert_distribution(&o, logits,
+                            (double[]){64 / 86., 16 / 86., 0, 4 / 86., 1 / 86., 1 / 86.}, 6, 18.47);
+        o.temperature = 1.0f, o.top_k = 3, o.top_p = 0.8f; /* 8/14 + 4/14 = .857 of the three */
+        assert_distribution(&o, logits, (double[]){8 / 12., 4 / 12., 0, 0, 0, 0}, 6, 10.83);
+        o.top_k = 0, o.top_p = 0.8f, o.temperature = 0.5f; /* the cut is at temperature 1 */
+        assert_distribution(&o, logits, (double[]){64 / 84., 16 / 84., 0, 4 / 84., 0, 0}, 6, 13.82);
+    }
+}
+
+static void test_degenerate(void **state) {
+    (void)state;
+    pith_sampler_options o = defaults();
+    o.temperature = 1.0f;
+    const float low[3] = {-INFINITY, -INFINITY, -INFINITY};
+    const float nans[3] = {NAN, NAN, NAN};
+    const float one[3] = {NAN, -300.0f, -INFINITY};
+    const float highs[3] = {INFINITY, 5.0f, INFINITY};
+    for (int variant = 0; variant < 8; variant++) {
+        o.top_k = variant & 1 ? 2 : 0;
+        o.top_p = variant & 2 ? 0.5f : 0;
+        o.min_p = variant & 4 ? 0.5f : 0;
+        pith_sampler *sampler = make(3, &o);
+        assert_int_equal(pith_sample_next(sampler, low), 0);
+        assert_int_equal(pith_sample_next(sampler, nans), 0);
+        assert_int_equal(pith_sample_next(sampler, one), 1);
+        for (int i = 0; i < 20; i++) assert_int_not_equal(pith_sample_next(sampler, highs), 1);
+        pith_sample_free(sampler);
+        sampler = make(1, &o);
+        assert_int_equal(pith_sample_next(sampler, one), 0);
+        assert_int_equal(pith_sample_next(sampler, highs), 0);
+        pith_sample_free(sampler);
+    }
+}
+
+static void test_extreme_temperature(void **state) {
+    (void)state;
+    const float logits[4] = {1.0f, 2.0f, 1.9999f, -FLT_MAX};
+    pith_sampler_options o = defaults();
+    const float cold[] = {FLT_MIN, 1e-45f, 1e-20f};
+    for (int t = 0; t < 3; t++) {
+        o.temperature = cold[t];
+        pith_sampler *sampler = make(4, &o);
+        for (int i = 0; i < 50; i++) assert_int_equal(pith_sample_next(sampler, logits), 1);
+        pith_sample_free(sampler);
+    }
+    const float flat[4] = {1.0f, 2.0f, 1.9999f, -1000.0f};
+    o.temperature = FLT_MAX;
+    for (o.seed = 1; o.seed < 4; o.seed++)
+        assert_distribution(&o, flat, (double[]){.25, .25, .25, .25}, 4, 16.27);
+}
+
+static void test_determinism(void **state) {
+    (void)state;
+    enum { VOCAB = 1000 };
+    static float logits[VOCAB];
+    pith_rng rng;
+    pith_rng_init(&rng, 3);
+    for (int i = 0; i < VOCAB; i++) logits[i] = (float)pith_rng_normal(&rng) * 2;
+    pith_sampler_options o = defaults();
+    o.temperature = 0.9f, o.top_k = 100, o.top_p = 0.95f, o.min_p = 0.01f, o.repeat_penalty = 1.1f,
+    o.seed = 77;
+    pith_sampler *a = make(VOCAB, &o), *b = make(VOCAB, &o);
+    o.seed = 78;
+    pith_sampler *c = make(VOCAB, &o);
+    int differ = 0;
+    for (int i = 0; i < 300; i++) {
+        int32_t id = pith_sample_next(a, logits);
+        assert_int_equal(id, pith_sample_next(b, logits));
+        differ += id != pith_sample_next(c, logits);
+    }
+    assert_true(differ > 100);
+    pith_sample_free(a);
+    pith_sample_free(b);
+    pith_sample_free(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options_refused), cmocka_unit_test(test_options_size),
+        cmocka_unit_test(test_greedy),          cmocka_unit_test(test_penalties),
+        cmocka_unit_test(test_penalty_window),  cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_top_p_crossing),  cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_degenerate),      cmocka_unit_test(test_extreme_temperature),
+        cmocka_unit_test(test_determinism),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
