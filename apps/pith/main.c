@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * main(): names the commands and calls one. Each command lives in a file of its name; what they share is cli.h.
+ * Exit codes: 0 success, 1 failure, 2 usage. */
+#include "pith/cli.h"
+
+#include <string.h>
+
+typedef struct command_row {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} command_row;
+
+static const command_row commands[] = {
+    {"run", pith_command_run, "answer one prompt"},
+    {"chat", pith_command_chat, "talk with a model in the terminal"},
+    {"inspect", pith_command_inspect, "show what is in a GGUF file, and whether it runs"},
+    {"tokenize", pith_command_tokenize, "text from standard input to token ids"},
+    {"template", pith_command_template, "render a chat template"},
+    {"logits", pith_command_logits, "raw logits for given token ids"},
+    {"bench", pith_command_bench, "measure prefill and decode speed"},
+    {"list", pith_command_list, "list the models in the models folder"},
+    {"doctor", pith_command_doctor, "show the processor, memory, kernels and libraries in use"},
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *out) {
+    fprintf(out, "pith %s: run language models on this device.\n\nUsage: pith COMMAND [options]\n\n",
+            pith_version());
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fprintf(out, "\n`pith COMMAND --help` tells each command's options. A MODEL is a path or a name that\n"
+                 "`pith list` shows.\n");
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return PITH_EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return pith_cli_finish();
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("pith %s\n", pith_version());
+        return pith_cli_finish();
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "pith: there is no command '%s'; `pith --help` lists them\n", name);
+    return PITH_EXIT_USAGE;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The options that mean the same for every command that needs a model, and the models folder. */
+#include "base/memory.h"
+#include "pith/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI_MODEL_OPTIONS]) {
+    const pith_cli_option options[PITH_CLI_MODEL_OPTIONS] = {
+        {"model", 'm', PITH_CLI_TEXT, &values->model, "MODEL", "a GGUF file, or a name that `pith list` shows", 0, 0},
+        {"ctx", 'c', PITH_CLI_INT, &values->n_ctx, "N", "tokens of context (default: the model's, at most 4096)", 0, 1 << 24},
+        {"threads", 't', PITH_CLI_INT, &values->n_threads, "N", "threads (default: the cores this process may use)", 0, 1024},
+        {"load", 0, PITH_CLI_CHOICE, &values->load, "auto|pack|mmap", "pack weights into memory, or use the mapped file in place", 0, 0},
+        {"memory", 0, PITH_CLI_SIZE, &values->memory, "SIZE", "ceiling for weights, KV and workspace, e.g. 2G", 0, 0},
+        {"kv", 0, PITH_CLI_CHOICE, &values->kv, "auto|f32|f16|int8", "storage of the KV cache (default: f16)", 0, 0},
+        {"exact", 0, PITH_CLI_FLAG, &values->exact, "", "the same bits for any batching, threads, tier and load mode", 0, 0},
+        {"precision", 0, PITH_CLI_CHOICE, &values->precision, "normal|full", "full: float activations, KV in f32; slow, for checking", 0, 0},
+        {"force", 0, PITH_CLI_FLAG, &values->force, "", "go on with an unknown pre-tokenizer", 0, 0},
+        {"step", 0, PITH_CLI_INT, &values->step_limit, "N", "prompt tokens computed at once (default: 256)", 0, 1 << 16},
+    };
+    memcpy(out, options, sizeof options);
+}
+
+static char *join(const char *a, const char *b, const char *c) {
+    pith_buffer path = {0};
+    pith_buffer_append_text(&path, a);
+    pith_buffer_append_text(&path, b);
+    pith_buffer_append_text(&path, c);
+    char *text = path.failed ? NULL : pith_copy_text(path.data, path.size);
+    pith_buffer_deinit(&path);
+    return text;
+}
+
+char *pith_cli_models_folder(void) {
+    const char *home = getenv("PITH_HOME");
+    if (home && home[0]) return join(home, "/models", "");
+    const char *cache = getenv("XDG_CACHE_HOME");
+    if (cache && cache[0]) return join(cache, "/pith/models", "");
+    const char *user = getenv("HOME");
+    if (!user || !user[0]) user = getenv("LOCALAPPDATA");
+    return join(user && user[0] ? user : ".", "/.cache/pith/models", "");
+}
+
+static bool can_open(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file) fclose(file);
+    return file != NULL;
+}
+
+char *pith_cli_find_model(const char *name, pith_error *error) {
+    if (can_open(name)) return pith_copy_text(name, strlen(name));
+    char *folder = pith_cli_models_folder();
+    char *base = folder ? join(folder, "/", name) : NULL;
+    char *path = base ? join(base, ".gguf", "") : NULL;
+    char *found = NULL;
+    if (!strchr(name, '/') && path && can_open(path)) found = path;
+    else if (!strchr(name, '/') && base && can_open(base)) found = base;
+    if (!found)
+        pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no model '%s': neither a file here nor in %s", name,
+                  folder ? folder : "the models folder");
+    if (base && base != found) pith_free(base);
+    if (path && path != found) pith_free(path);
+    if (folder) pith_free(folder);
+    return found;
+}
+
+int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values, bool vocab_only,
+                        pith_model **model) {
+    if (!values->model) return pith_cli_usage(command, "which model? Give -m MODEL");
+    pith_error error = {0};
+    char *path = pith_cli_find_model(values->model, &error);
+    if (!path) return pith_cli_fail(&error);
+    pith_cli_progress progress = pith_cli_progress_start("loading the model", false);
+    pith_model_options options = {.size = sizeof options,
+                                  .load = (pith_load)values->load,
+                                  .memory_limit = values->memory,
+                                  .n_threads = values->n_threads,
+                                  .force = values->force,
+                                  .vocab_only = vocab_only,
+                                  .progress = pith_cli_progress_step,
+                                  .progress_user = &progress};
+    pith_status status = pith_model_open(path, &options, model, &error);
+    pith_cli_progress_end(&progress);
+    pith_free(path);
+    if (status != PITH_OK) return pith_cli_fail(&error);
+    const char *notes = pith_model_describe(*model).notes;
+    if (notes && notes[0]) fprintf(stderr, "note: %s\n", notes);
+    return -1;
+}
+
+int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model, int32_t n_ctx_wanted,
+                         pith_engine **engine, pith_session **session) {
+    pith_error error = {0};
+    pith_model_info info = pith_model_describe(model);
+    int32_t n_ctx = values->n_ctx;
+    if (n_ctx == 0) n_ctx = n_ctx_wanted;
+    if (n_ctx == 0) n_ctx = info.n_ctx_train < 4096 ? info.n_ctx_train : 4096;
+    uint64_t limit = values->memory;
+    if (limit && info.load == PITH_LOAD_PACK) {
+        if (limit <= info.weight_bytes)
+            return pith_cli_fail_text("--memory %llu leaves nothing after %llu bytes of weights",
+                                      (unsigned long long)limit, (unsigned long long)info.weight_bytes);
+        limit -= info.weight_bytes;
+    }
+    pith_engine_options options = {.size = sizeof options,
+                                   .n_ctx = n_ctx,
+                                   .n_sessions = 1,
+                                   .n_threads = values->n_threads,
+                                   .step_limit = values->step_limit,
+                                   .kv_type = (pith_kv_type)values->kv,
+                                   .precision = (pith_precision)values->precision,
+                                   .exact = values->exact,
+                                   .memory_limit = limit};
+    if (pith_engine_new(model, &options, engine, &error) != PITH_OK) return pith_cli_fail(&error);
+    if (pith_session_new(*engine, session, &error) != PITH_OK) {
+        pith_engine_free(*engine);
+        *engine = NULL;
+        return pith_cli_fail(&error);
+    }
+    return -1;
+}

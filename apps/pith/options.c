@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Command line options from one table per command: parsing, --help, and sentences for what is wrong.
+ * `--name value`, `--name=value` and `-n value` are understood; `--` ends the options. Numbers are checked whole. */
+#include "pith/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int pith_cli_fail(const pith_error *error) {
+    fprintf(stderr, "pith: %s\n", error->text[0] ? error->text : pith_status_text(error->status));
+    return PITH_EXIT_FAILURE;
+}
+
+int pith_cli_fail_text(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fputs("pith: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return PITH_EXIT_FAILURE;
+}
+
+int pith_cli_usage(const pith_cli_command *command, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fputs("pith: ", stderr);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\nUsage: %s  (--help tells more)\n", command->usage);
+    va_end(args);
+    return PITH_EXIT_USAGE;
+}
+
+static void print_help(const pith_cli_command *command) {
+    printf("%s\n\nUsage: %s\n\n", command->summary, command->usage);
+    for (size_t i = 0; i < command->n_options; i++) {
+        const pith_cli_option *option = &command->options[i];
+        char left[64];
+        snprintf(left, sizeof left, "%c%c%s --%s%s%s", option->letter ? '-' : ' ',
+                 option->letter ? option->letter : ' ', option->letter ? "," : " ", option->name,
+                 option->kind == PITH_CLI_FLAG ? "" : " ",
+                 option->kind == PITH_CLI_FLAG ? "" : option->value);
+        printf("  %-34s %s\n", left, option->help);
+    }
+    printf("       %-29s %s\n", "--help", "this text");
+    if (command->more) printf("\n%s\n", command->more);
+}
+
+static const pith_cli_option *find_option(const pith_cli_command *command, const char *word, size_t size) {
+    for (size_t i = 0; i < command->n_options; i++) {
+        const pith_cli_option *option = &command->options[i];
+        if (word[1] == '-') {
+            if (strlen(option->name) == size - 2 && memcmp(option->name, word + 2, size - 2) == 0)
+                return option;
+        } else if (size == 2 && option->letter == word[1]) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static bool read_number(const char *text, double *out) {
+    char *end = NULL;
+    errno = 0;
+    *out = strtod(text, &end);
+    return end != text && *end == 0 && isfinite(*out);
+}
+
+static bool read_u64(const char *text, uint64_t *out) {
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    *out = value;
+    return text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0;
+}
+
+static bool read_size(const char *text, uint64_t *out) {
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || !isfinite(value) || value < 0) return false;
+    double unit = 1;
+    if (*end == 'k' || *end == 'K') unit = 1024;
+    if (*end == 'm' || *end == 'M') unit = 1024.0 * 1024;
+    if (*end == 'g' || *end == 'G') unit = 1024.0 * 1024 * 1024;
+    if (unit > 1) end++;
+    if (*end == 'i') end++;
+    if (*end == 'B' || *end == 'b') end++;
+    if (*end != 0 || value * unit >= 1.8e19) return false;
+    *out = (uint64_t)(value * unit);
+    return true;
+}
+
+static int choice_index(const char *choices, const char *text) {
+    size_t size = strlen(text);
+    int index = 0;
+    for (const char *at = choices; *at; index++) {
+        const char *bar = strchr(at, '|');
+        size_t n = bar ? (size_t)(bar - at) : strlen(at);
+        if (n == size && memcmp(at, text, n) == 0) return index;
+        at += n + (bar ? 1 : 0);
+    }
+    return -1;
+}
+
+/* Stores the value; -1 or the usage exit code. */
+static int store(const pith_cli_command *command, const pith_cli_option *option, const char *value) {
+    double number;
+    switch (option->kind) {
+    case PITH_CLI_FLAG: *(bool *)option->target = true; return -1;
+    case PITH_CLI_TEXT: *(const char **)option->target = value; return -1;
+    case PITH_CLI_INT:
+    case PITH_CLI_FLOAT:
+        if (!read_number(value, &number) || (option->kind == PITH_CLI_INT && number != floor(number)))
+            return pith_cli_usage(command, "--%s needs a %s, not '%s'", option->name,
+                                  option->kind == PITH_CLI_INT ? "whole number" : "number", value);
+        if (number < option->min || number > option->max)
+            return pith_cli_usage(command, "--%s must be between %g and %g, not %s", option->name, option->min,
+                                  option->max, value);
+        if (option->kind == PITH_CLI_INT) *(int32_t *)option->target = (int32_t)number;
+        else *(float *)option->target = (float)number;
+        return -1;
+    case PITH_CLI_SIZE:
+        if (read_size(value, option->target)) return -1;
+        return pith_cli_usage(command, "--%s needs a size such as 800M or 2G, not '%s'", option->name, value);
+    case PITH_CLI_SEED:
+        if (read_u64(value, option->target)) return -1;
+        return pith_cli_usage(command, "--%s needs a number from 0 to 2^64-1, not '%s'", option->name, value);
+    case PITH_CLI_CHOICE:
+        *(int *)option->target = choice_index(option->value, value);
+        if (*(int *)option->target >= 0) return -1;
+        return pith_cli_usage(command, "--%s is one of %s, not '%s'", option->name, option->value, value);
+    }
+    return -1;
+}
+
+/* Handles argv[*at] (an option), moving *at over its value. */
+static int take_option(const pith_cli_command *command, int argc, char **argv, int *at) {
+    const char *word = argv[*at];
+    const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
+    size_t size = equals ? (size_t)(equals - word) : strlen(word);
+    if (size == 6 && memcmp(word, "--help", 6) == 0) {
+        print_help(command);
+        return pith_cli_finish();
+    }
+    const pith_cli_option *option = find_option(command, word, size);
+    if (!option) return pith_cli_usage(command, "unknown option '%.*s'", (int)size, word);
+    if (option->kind == PITH_CLI_FLAG) {
+        if (equals) return pith_cli_usage(command, "--%s takes no value", option->name);
+        return store(command, option, NULL);
+    }
+    const char *value = equals ? equals + 1 : NULL;
+    if (!value) {
+        if (*at + 1 >= argc)
+            return pith_cli_usage(command, "--%s needs a value: %s", option->name, option->value);
+        value = argv[++*at];
+    }
+    return store(command, option, value);
+}
+
+int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const char **words, int *n_words) {
+    bool only_words = false;
+    *n_words = 0;
+    for (int at = 1; at < argc; at++) {
+        const char *word = argv[at];
+        if (only_words || word[0] != '-' || word[1] == 0) {
+            words[(*n_words)++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            only_words = true;
+        } else {
+            int code = take_option(command, argc, argv, &at);
+            if (code >= 0) return code;
+        }
+    }
+    return -1;
+}
