@@ -2,14 +2,14 @@
  *
  * Writing files on POSIX systems: exclusive creation, complete writes, sync, rename.
  *
- * Invariant: a write that returns 0 has handed over every byte; writes are split, because systems limit one write to
- * about 2 GiB, and retried on EINTR.
+ * Invariant: a write that returns 0 has handed over every byte; writes are split, because systems
+ * limit one write to about 2 GiB, and retried on EINTR.
  *
  * Read next: output.c, the only user; os_output_windows.c is the other body.
- */
+ * */
 #if !defined(_WIN32)
 
-#define _POSIX_C_SOURCE 200809L
+#define _POSIX_C_SOURCE   200809L
 #define _FILE_OFFSET_BITS 64
 
 #include "base/os_output.h"
@@ -55,14 +55,16 @@ static int sync_descriptor(int descriptor) {
     return result == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
 }
 
-int pith_os_output_sync(intptr_t handle) { return sync_descriptor((int)handle); }
+int pith_os_output_sync(intptr_t handle) {
+    return sync_descriptor((int)handle);
+}
 
 int pith_os_output_close(intptr_t handle) {
     return close((int)handle) == 0 || errno == EINTR ? 0 : errno;
 }
 
-/* The new name is in the directory's own data. Where a directory cannot be opened or synced the rename still stands, so
- * nothing is reported. */
+/* The new name is in the directory's own data. Where a directory cannot be opened or synced the
+ * rename still stands, so nothing is reported. */
 static void sync_directory_of(const char *path) {
     char directory[PATH_LIMIT] = ".";
     const char *slash = strrchr(path, '/');
@@ -84,7 +86,9 @@ int pith_os_output_rename(const char *from, const char *to) {
     return 0;
 }
 
-void pith_os_output_remove(const char *path) { (void)unlink(path); }
+void pith_os_output_remove(const char *path) {
+    (void)unlink(path);
+}
 
 void pith_os_output_error_text(int code, char *text, size_t capacity) {
     const char *why = NULL;
@@ -96,8 +100,10 @@ void pith_os_output_error_text(int code, char *text, size_t capacity) {
     case EIO: why = "the device reports a write error"; break;
     default: break;
     }
-    if (why) (void)snprintf(text, capacity, "%s", why);
-    else pith_os_error_text(code, text, capacity);
+    if (why)
+        (void)snprintf(text, capacity, "%s", why);
+    else
+        pith_os_error_text(code, text, capacity);
 }
 
 #else

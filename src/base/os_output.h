@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What output.c asks of the operating system: os_output.c (POSIX) and os_output_windows.c. Private to base. Functions
- * that return int give 0 or an error code of the system for pith_os_output_error_text. */
+ * What output.c asks of the operating system: os_output.c (POSIX) and os_output_windows.c. Private
+ * to base. Functions that return int give 0 or an error code of the system for
+ * pith_os_output_error_text. */
 #ifndef PITH_BASE_OS_OUTPUT_H
 #define PITH_BASE_OS_OUTPUT_H
 

@@ -63,7 +63,8 @@ int pith_os_output_close(intptr_t handle) {
 int pith_os_output_rename(const char *from, const char *to) {
     wchar_t *wide_from = wide_path(from), *wide_to = wide_path(to);
     DWORD code = wide_from && wide_to ? 0 : ERROR_INVALID_NAME;
-    if (code == 0 && !MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
+    if (code == 0 &&
+        !MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
         code = GetLastError();
     pith_free(wide_from);
     pith_free(wide_to);

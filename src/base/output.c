@@ -2,12 +2,13 @@
  *
  * Files written whole or not at all.
  *
- * Invariant: `path` itself is touched only by the rename in commit, after all bytes were written and synced. A failed
- * write removes the temporary file at once, so that a full disk is not kept full by half a file.
+ * Invariant: `path` itself is touched only by the rename in commit, after all bytes were written
+ * and synced. A failed write removes the temporary file at once, so that a full disk is not kept
+ * full by half a file.
  *
- * The temporary file lies beside `path`, because a rename must not cross file systems. Its name holds the time and an
- * address, and is tried again when it is taken. Read next: os_output.c.
- */
+ * The temporary file lies beside `path`, because a rename must not cross file systems. Its name
+ * holds the time and an address, and is tried again when it is taken. Read next: os_output.c.
+ * */
 #include "base/output.h"
 
 #include "base/clock.h"
@@ -19,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GATHER_BYTES = 1 << 18, NAME_TRIES = 16, NAME_EXTRA = 32 };
+enum { GATHER_BYTES = 1 << 18, NAME_TRIES = 16, NAME_EXTRA = 32, SHOWN_BYTES = 100 };
 
 struct pith_output {
     char *path, *part; /* where it is to be, where it is written */
@@ -30,6 +31,15 @@ struct pith_output {
     uint8_t gathered[GATHER_BYTES];
 };
 
+/* The end of a long path, so that the reason still fits into the message. */
+static const char *shown_path(const char *path) {
+    size_t size = strlen(path);
+    if (size <= SHOWN_BYTES) return path;
+    const char *at = path + size - SHOWN_BYTES;
+    while (((uint8_t)*at & 0xC0) == 0x80) at++; /* not within a character */
+    return at;
+}
+
 static pith_status fail_output(pith_output *output, const char *what, int code, pith_error *error) {
     char why[96];
     pith_os_output_error_text(code, why, sizeof why);
@@ -39,8 +49,8 @@ static pith_status fail_output(pith_output *output, const char *what, int code, 
         output->is_open = false;
         pith_os_output_remove(output->part);
     }
-    return pith_fail(error, PITH_ERROR_IO, "%s: %s after %" PRIu64 " bytes: %s", output->path, what,
-                     output->n_written, why);
+    return pith_fail(error, PITH_ERROR_IO, "%s: %s after %" PRIu64 " bytes: %s",
+                     shown_path(output->path), what, output->n_written, why);
 }
 
 static pith_status open_part(pith_output *output, size_t part_bytes, pith_error *error) {
@@ -59,7 +69,8 @@ static pith_status open_part(pith_output *output, size_t part_bytes, pith_error 
 
 pith_status pith_output_open(const char *path, pith_output **out, pith_error *error) {
     *out = NULL;
-    if (!path || !*path) return pith_fail(error, PITH_ERROR_ARGUMENT, "the path is empty; name a file");
+    if (!path || !*path)
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "the path is empty; name a file");
     size_t path_bytes = strlen(path), part_bytes = path_bytes + NAME_EXTRA;
     pith_output *output = pith_alloc(sizeof *output);
     if (!output) return pith_fail_memory(error, "an output file", sizeof *output);
@@ -69,12 +80,15 @@ pith_status pith_output_open(const char *path, pith_output **out, pith_error *er
     pith_status status = output->path && output->part
                              ? open_part(output, part_bytes, error)
                              : pith_fail_memory(error, "an output file", part_bytes);
-    if (status == PITH_OK) *out = output;
-    else pith_output_close(output);
+    if (status == PITH_OK)
+        *out = output;
+    else
+        pith_output_close(output);
     return status;
 }
 
-static pith_status write_out(pith_output *output, const void *data, size_t size, pith_error *error) {
+static pith_status write_out(pith_output *output, const void *data, size_t size,
+                             pith_error *error) {
     if (size == 0) return PITH_OK;
     int code = pith_os_output_write(output->handle, data, size);
     if (code != 0) return fail_output(output, "writing failed", code, error);
@@ -90,13 +104,16 @@ static pith_status write_gathered(pith_output *output, pith_error *error) {
 
 static pith_status check_usable(const pith_output *output, pith_error *error) {
     if (output->committed)
-        return pith_fail(error, PITH_ERROR_ARGUMENT, "%s was committed already", output->path);
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "%s was committed already",
+                         shown_path(output->path));
     if (output->failed)
-        return pith_fail(error, PITH_ERROR_IO, "%s: an earlier write failed", output->path);
+        return pith_fail(error, PITH_ERROR_IO, "%s: an earlier write failed",
+                         shown_path(output->path));
     return PITH_OK;
 }
 
-pith_status pith_output_write(pith_output *output, const void *data, size_t size, pith_error *error) {
+pith_status pith_output_write(pith_output *output, const void *data, size_t size,
+                              pith_error *error) {
     pith_status status = check_usable(output, error);
     if (status == PITH_OK && size > GATHER_BYTES - output->n_gathered)
         status = write_gathered(output, error);
