@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The bytes of one block of every quantized tensor type, and the small readers and writers that the
- * codecs share. Fields are byte arrays: a block has alignment 1 (files may place it anywhere) and
- * reads the same on every machine. Pictures with nibble order: docs/formats.md, "Tensor types".
- * Invariant: sizeof(block) is the size in the file; the type table takes its sizes from here. */
+ * The bytes of one block of every quantized tensor type, and the small readers and writers that
+ * the codecs share. Fields are byte arrays: a block has alignment 1 (files may place it anywhere)
+ * and reads the same on every machine. Pictures with nibble order: docs/formats.md, "Tensor
+ * types". Invariant: sizeof(block) is the size in the file; the type table takes its sizes from
+ * here. */
 #ifndef PITH_QUANT_BLOCK_H
 #define PITH_QUANT_BLOCK_H
 
@@ -30,18 +31,24 @@ typedef struct pith_block_q8_1    { uint8_t d[2], s[2]; int8_t qs[32]; } pith_bl
 typedef struct pith_block_q2_k    { uint8_t scales[16], qs[64], d[2], dmin[2]; } pith_block_q2_k;
 typedef struct pith_block_q3_k    { uint8_t hmask[32], qs[64], scales[12], d[2]; } pith_block_q3_k;
 typedef struct pith_block_q4_k    { uint8_t d[2], dmin[2], scales[12], qs[128]; } pith_block_q4_k;
-typedef struct pith_block_q5_k    { uint8_t d[2], dmin[2], scales[12], qh[32], qs[128]; } pith_block_q5_k;
-typedef struct pith_block_q6_k    { uint8_t ql[128], qh[64]; int8_t scales[16]; uint8_t d[2]; } pith_block_q6_k;
-typedef struct pith_block_q8_k    { uint8_t d[4]; int8_t qs[256]; uint8_t bsums[32]; } pith_block_q8_k;
+typedef struct pith_block_q5_k    { uint8_t d[2], dmin[2], scales[12], qh[32], qs[128];
+} pith_block_q5_k;
+typedef struct pith_block_q6_k    { uint8_t ql[128], qh[64]; int8_t scales[16]; uint8_t d[2];
+} pith_block_q6_k;
+typedef struct pith_block_q8_k    { uint8_t d[4]; int8_t qs[256]; uint8_t bsums[32];
+} pith_block_q8_k;
 typedef struct pith_block_iq1_s   { uint8_t d[2], qs[32], qh[16]; } pith_block_iq1_s;
 typedef struct pith_block_iq1_m   { uint8_t qs[32], qh[16], scales[8]; } pith_block_iq1_m;
 typedef struct pith_block_iq2_xxs { uint8_t d[2], qs[64]; } pith_block_iq2_xxs;
 typedef struct pith_block_iq2_xs  { uint8_t d[2], qs[64], scales[8]; } pith_block_iq2_xs;
-typedef struct pith_block_iq2_s   { uint8_t d[2], qs[32], signs[32], qh[8], scales[8]; } pith_block_iq2_s;
+typedef struct pith_block_iq2_s   { uint8_t d[2], qs[32], signs[32], qh[8], scales[8];
+} pith_block_iq2_s;
 typedef struct pith_block_iq3_xxs { uint8_t d[2], qs[64], signs[32]; } pith_block_iq3_xxs;
-typedef struct pith_block_iq3_s   { uint8_t d[2], qs[64], qh[8], signs[32], scales[4]; } pith_block_iq3_s;
+typedef struct pith_block_iq3_s   { uint8_t d[2], qs[64], qh[8], signs[32], scales[4];
+} pith_block_iq3_s;
 typedef struct pith_block_iq4_nl  { uint8_t d[2], qs[16]; } pith_block_iq4_nl;
-typedef struct pith_block_iq4_xs  { uint8_t d[2], scales_h[2], scales_l[4], qs[128]; } pith_block_iq4_xs;
+typedef struct pith_block_iq4_xs  { uint8_t d[2], scales_h[2], scales_l[4], qs[128];
+} pith_block_iq4_xs;
 typedef struct pith_block_tq1_0   { uint8_t qs[48], qh[4], d[2]; } pith_block_tq1_0;
 typedef struct pith_block_tq2_0   { uint8_t qs[64], d[2]; } pith_block_tq2_0;
 typedef struct pith_block_mxfp4   { uint8_t e, qs[16]; } pith_block_mxfp4;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The codecs that the type table names, one pair a type. Decode: n elements (a multiple of the block)
- * of stored bytes to f32. Encode: one row of n f32 to bytes; weights is NULL or holds the importance of
- * each of the n columns (types that ignore it say so in their file). Source may have any alignment.
- * A value that is not finite gives some valid codes, never undefined behaviour; a scale beyond the
- * range of f16 is stored as infinity, which pith_type_validate reports. */
+ * The codecs that the type table names, one pair a type. Decode: n elements (a multiple of the
+ * block) of stored bytes to f32. Encode: one row of n f32 to bytes; weights is NULL or holds the
+ * importance of each of the n columns (types that ignore it say so in their file). Source may
+ * have any alignment. A value that is not finite gives some valid codes, never undefined
+ * behaviour; a scale beyond the range of f16 is stored as infinity, which pith_type_validate
+ * reports. */
 #ifndef PITH_QUANT_CODEC_H
 #define PITH_QUANT_CODEC_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The IQ types to f32 (facts: formats page 2.5). A short run of 8 (or 4) elements is one index into a
- * code book (grid.h); its signs are 8 stored bits, or a 7-bit index whose eighth bit makes the number
- * of minus signs even. IQ1 types add a delta of +-1/8 to every element of a run instead of signs.
- * IQ4_NL and IQ4_XS look single nibbles up in a book of 16 uneven steps.
- * Every stored byte pattern decodes to something: no index can leave its table.
- * Encoders exist for the IQ4 types only. Read next: decode_ternary_fp4.c. */
+ * The IQ types to f32 (facts: formats page 2.5). A short run of 8 (or 4) elements is one index
+ * into a code book (grid.h); its signs are 8 stored bits, or a 7-bit index whose eighth bit makes
+ * the number of minus signs even. IQ1 types add a delta of +-1/8 to every element of a run
+ * instead of signs. IQ4_NL and IQ4_XS look single nibbles up in a book of 16 uneven steps. Every
+ * stored byte pattern decodes to something: no index can leave its table. Encoders exist for the
+ * IQ4 types only. Read next: decode_ternary_fp4.c. */
 #include "quant/block.h"
 #include "quant/codec.h"
 #include "quant/grid.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ternary types TQ1_0 TQ2_0, the 4-bit float types MXFP4 NVFP4 and the low-bit types Q1_0 Q2_0 to
- * f32 (facts: formats page 2.6). TQ1_0 keeps five base-3 digits in a byte as a binary fraction: digit n
- * is read by multiplying the byte by 3^n (mod 256) and taking the carry of a further times 3.
- * FP4 books hold doubled values, so scales are read as half of what their bits say.
- * Read next: validate.c. */
+ * The ternary types TQ1_0 TQ2_0, the 4-bit float types MXFP4 NVFP4 and the low-bit types Q1_0
+ * Q2_0 to f32 (facts: formats page 2.6). TQ1_0 keeps five base-3 digits in a byte as a binary
+ * fraction: digit n is read by multiplying the byte by 3^n (mod 256) and taking the carry of a
+ * further times 3. FP4 books hold doubled values, so scales are read as half of what their bits
+ * say. Read next: validate.c. */
 #include "quant/block.h"
 #include "quant/codec.h"
 #include "quant/grid.h"
 
 const int8_t pith_book_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* Digit n of `count` packed bytes, n = 0 .. digits - 1, in element order: all digits 0, then all 1. */
+/* Digits 0 .. digits - 1 of `count` packed bytes in element order: all digits 0, then all 1, ... */
 static void unpack_trits(const uint8_t *bytes, int count, int digits, float d, float *y) {
     uint32_t power = 1;
     for (int digit = 0; digit < digits; digit++, power *= 3, y += count) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * f32 to the K types with a minimum: Q2_K Q4_K Q5_K (facts: formats page 3.8).
- * Three steps a super-block: (1) per group of 16 or 32, search an affine fit; (2) code the group scales
- * and minima as small integers under the f16 pair d, dmin; (3) take every element's code again with the
- * scales that a reader will see. Where such a scale is 0, the codes of step 1 stay.
- * Types without a minimum: encode_k_signed.c. Bit packing is the inverse of decode_k.c. */
+ * Three steps a super-block: (1) per group of 16 or 32, search an affine fit; (2) code the group
+ * scales and minima as small integers under the f16 pair d, dmin; (3) take every element's code
+ * again with the scales that a reader will see. Where such a scale is 0, the codes of step 1
+ * stay. Types without a minimum: encode_k_signed.c. Bit packing is the inverse of decode_k.c. */
 #include "quant/block.h"
 #include "quant/codec.h"
 #include "quant/scale_search.h"
@@ -117,7 +117,8 @@ static void pack_scale_mins(const super_fit *f, uint8_t scales[12]) {
     }
 }
 
-/* Low 4 bits of the codes: element t of a chunk of 64 in the low nibble of byte t, t + 32 in the high. */
+/* Low 4 bits of the codes: element t of a chunk of 64 in the low nibble of byte t, element t + 32
+ * in the high one. */
 static void pack_chunks(const uint8_t codes[SUPER], uint8_t qs[128]) {
     for (int c = 0; c < 4; c++) {
         for (int t = 0; t < 32; t++) {

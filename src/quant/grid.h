@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Constant tables that several IQ and FP4 codecs share. An entry of a grid holds the elements of one
- * short run of a row: element k is byte k, counted from the low end of the number (so the tables mean
- * the same on every machine). IQ2 and IQ3 grids hold magnitudes, signs are stored apart in the block;
- * the IQ1 grid holds the signed values -1, 0, +1 as two's complement bytes. */
+ * Constant tables that several IQ and FP4 codecs share. An entry of a grid holds the elements of
+ * one short run of a row: element k is byte k, counted from the low end of the number (so the
+ * tables mean the same on every machine). IQ2 and IQ3 grids hold magnitudes, signs are stored
+ * apart in the block; the IQ1 grid holds the signed values -1, 0, +1 as two's complement bytes. */
 #ifndef PITH_QUANT_GRID_H
 #define PITH_QUANT_GRID_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one table of tensor types: a row a type, indexed by its id in GGUF files. Everything else that
- * needs a size, a name or a codec asks this table.
- * Invariant: ids that were removed or never given have a zeroed row (name NULL) and are refused.
- * It does not convert bytes (decode_*.c, encode_*.c) nor judge them (validate.c).
- * To add a type: a struct in block.h, codecs named in codec.h, a row here, fields in validate.c, a
- * picture in docs/formats.md, vectors in tests/data/quant/. */
+ * The one table of tensor types: a row a type, indexed by its id in GGUF files. Everything else
+ * that needs a size, a name or a codec asks this table. Invariant: ids that were removed or never
+ * given have a zeroed row (name NULL) and are refused. It does not convert bytes (decode_*.c,
+ * encode_*.c) nor judge them (validate.c). To add a type: a struct in block.h, codecs named in
+ * codec.h, a row here, fields in validate.c, a picture in docs/formats.md, vectors in
+ * tests/data/quant/. */
 #include "quant/quant.h"
 
 #include "base/memory.h"
