@@ -25,9 +25,9 @@ enum { PITH_PANEL_ROWS = 16, PITH_GROUP = 32, PITH_PAGE_TOKENS = 64 };
 /* Rows of activations in int8, one scale per group of 32 along k.
  * d = amax / 127 (0 when amax is 0), q = rint(x * (1 / d)) with the reciprocal rounded once, clamped to [-127, 127]. */
 typedef struct pith_q8 {
-    int8_t *q;       /* [n, q_stride], 64-byte aligned rows; k padded with zeros to a multiple of 64 */
-    float *d;        /* [n, d_stride], k/32 used */
-    int32_t *sum;    /* [n, d_stride], sum of the 32 q of a group */
+    int8_t *q;    /* [n, q_stride], 64-byte aligned rows; k padded with zeros to a multiple of 64 */
+    float *d;     /* [n, d_stride], k/32 used */
+    int32_t *sum; /* [n, d_stride], sum of the 32 q of a group */
     int16_t *sum16;  /* [n, 2 * d_stride], sums of 16 */
     size_t q_stride; /* elements = bytes */
     size_t d_stride; /* elements */
@@ -40,27 +40,29 @@ typedef struct pith_q8 {
  * and y = acc - acc_m (acc + acc_m for Q4_1, Q5_1).
  * Float types (x is f32): four chains, chain c takes k % 4 == c in increasing k by fma; y = (c0 + c1) + (c2 + c3). */
 typedef struct pith_mul {
-    const void *w;        /* first panel */
-    size_t panel_bytes;   /* distance of panels */
+    const void *w;      /* first panel */
+    size_t panel_bytes; /* distance of panels */
     uint32_t n_panel;
     uint32_t k;
-    const pith_q8 *q8;    /* integer types */
-    const float *x;       /* float types: [n, x_stride] */
+    const pith_q8 *q8; /* integer types */
+    const float *x;    /* float types: [n, x_stride] */
     size_t x_stride;
-    uint32_t n;           /* rows of x; any number, the kernel tiles */
-    float *y;             /* [n, y_stride] */
+    uint32_t n; /* rows of x; any number, the kernel tiles */
+    float *y;   /* [n, y_stride] */
     size_t y_stride;
 } pith_mul;
 typedef void (*pith_mul_fn)(const pith_mul *args);
 
 /* Rows of file blocks -> one panel, and back. rows: first row; row_bytes: distance of rows; n_row 1..16 (missing rows become zero).
  * k elements from the start of the row. pack and unpack are inverse permutations for full panels. */
-typedef void (*pith_pack_fn)(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
+typedef void (*pith_pack_fn)(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                             uint32_t k);
 /* Decodes k elements of row `row` (0..15) of a panel to f32, exactly the values of pith_type_info.decode. */
 typedef void (*pith_panel_decode_fn)(const void *panel, uint32_t row, float *out, uint32_t k);
 
 /* x [n, x_stride] -> q8 rows first_row.. of out. */
-typedef void (*pith_quantize_fn)(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out, uint32_t first_row);
+typedef void (*pith_quantize_fn)(const float *x, size_t x_stride, uint32_t n, uint32_t k,
+                                 const pith_q8 *out, uint32_t first_row);
 
 /* 16 virtual lanes: lane l sums elements i % 16 == l in increasing i by fma (or add), then lanes fold 8, 4, 2, 1:
  * s[l] += s[l + 8], ... RMS: scale = 1 / sqrtf(sum / n + eps); y = (x * scale) * w (w NULL: no multiplication).
@@ -78,7 +80,8 @@ typedef void (*pith_norm_fn)(const pith_norm_args *args);
  * u = sqrt(2/pi) (x + 0.044715 x^3) (tanh form); gelu_erf the erf form; relu2 = max(x, 0)^2. */
 typedef void (*pith_glu_fn)(float *y, const float *gate, const float *up, uint32_t n);
 typedef void (*pith_unary_fn)(float *y, const float *x, uint32_t n);
-typedef void (*pith_binary_fn)(float *y, const float *a, const float *b, uint32_t n); /* y may be a or b */
+typedef void (*pith_binary_fn)(float *y, const float *a, const float *b,
+                               uint32_t n); /* y may be a or b */
 typedef void (*pith_scale_fn)(float *y, const float *x, float s, uint32_t n);
 
 /* Rotates one head in place: pairs (x[2i], x[2i+1]) (NORM) or (x[i], x[i + n_rot/2]) (NEOX);
@@ -100,16 +103,16 @@ typedef struct pith_kv_page {
  * A row with begin >= end gives m = -inf, l = 0, o = 0. */
 typedef struct pith_attend {
     pith_kv_page page;
-    const float *q;          /* [n, q_stride], head_dim used (float KV) */
+    const float *q; /* [n, q_stride], head_dim used (float KV) */
     size_t q_stride;
-    const pith_q8 *q8;       /* int8 KV: rows first_q8.. */
+    const pith_q8 *q8; /* int8 KV: rows first_q8.. */
     uint32_t first_q8;
     uint32_t n;
-    const int32_t *begin, *end; /* [n], tokens of this page that the row sees */
+    const int32_t *begin, *end;    /* [n], tokens of this page that the row sees */
     uint32_t head_dim, head_dim_v; /* head_dim_v padded by the caller's buffers to 16 */
     float scale, softcap;
-    float *m, *l;            /* [n] */
-    float *o;                /* [n, o_stride] */
+    float *m, *l; /* [n] */
+    float *o;     /* [n, o_stride] */
     size_t o_stride;
 } pith_attend;
 typedef void (*pith_attend_fn)(const pith_attend *args);
@@ -117,7 +120,8 @@ typedef void (*pith_attend_fn)(const pith_attend *args);
 /* Joins a page's partial (m, l, o) into the running (M, L, O): M' = max(M, m), a = exp(M - M'), b = exp(m - M'),
  * L = fma(l, b, L * a), O_d = fma(o_d, b, O_d * a). A partial with m = -inf changes nothing; M = -inf is the empty start
  * (then the partial is copied). */
-typedef void (*pith_merge_fn)(float *M, float *L, float *O, float m, float l, const float *o, uint32_t head_dim_v);
+typedef void (*pith_merge_fn)(float *M, float *L, float *O, float m, float l, const float *o,
+                              uint32_t head_dim_v);
 
 /* One token of one KV head into a page at slot t (0..63). */
 typedef struct pith_kv_put {
@@ -147,8 +151,8 @@ typedef struct pith_kernels {
     pith_attend_fn attend_f32, attend_f16, attend_i8;
     pith_merge_fn merge;
     pith_kv_put_fn kv_put_f32, kv_put_f16, kv_put_i8;
-    pith_reduce_fn max;         /* NaN ignored; -inf for n = 0 */
-    pith_unary_fn exp;          /* y = pith_exp(x) */
+    pith_reduce_fn max; /* NaN ignored; -inf for n = 0 */
+    pith_unary_fn exp;  /* y = pith_exp(x) */
 } pith_kernels;
 
 /* Fills the table: reference first, then one ladder of tiers up to `features` (src/cpu/cpu.h). */

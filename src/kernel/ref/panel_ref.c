@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * File blocks of 16 rows -> panel, and one row of a panel -> f32, plain C: the definition of the layouts in panel.h.
+ *
+ * A layout is a list of fields in panel order: where the field lies in a file block, the size of its units, how many. Unit u of
+ * the 16 rows lie side by side in the panel; the one exception is the fifth bits of Q5_0 and Q5_1 (BITS).
+ * Invariant: every byte of a file block is named by exactly one field, so packing can be undone. Rows that do not exist
+ * become zero bytes. Decoding rebuilds the file block of the row and asks the quant room, so it cannot disagree with it. */
+#include "kernel/panel.h"
+#include "kernel/ref/ref.h"
+
+#include <string.h>
+
+enum { ROWS = PITH_PANEL_ROWS, MAX_FIELDS = 5, MAX_BLOCK = 256, BITS = 0 };
+
+typedef struct field {
+    uint16_t offset; /* in the file block */
+    uint16_t unit;   /* bytes; BITS: 32 bits, bit 4g + j becomes bit g of byte j */
+    uint16_t count;
+} field;
+
+typedef struct layout {
+    pith_type type;
+    uint16_t block_bytes, block_elems;
+    field fields[MAX_FIELDS]; /* ends at count 0 */
+} layout;
+
+/* clang-format off */
+static const layout f32_layout  = {PITH_TYPE_F32,    4,   1, {{0, 4, 1}}};
+static const layout f16_layout  = {PITH_TYPE_F16,    2,   1, {{0, 2, 1}}};
+static const layout bf16_layout = {PITH_TYPE_BF16,   2,   1, {{0, 2, 1}}};
+static const layout q4_0_layout = {PITH_TYPE_Q4_0,  18,  32, {{0, 2, 1}, {2, 4, 4}}};
+static const layout q4_1_layout = {PITH_TYPE_Q4_1,  20,  32, {{0, 2, 1}, {2, 2, 1}, {4, 4, 4}}};
+static const layout q5_0_layout = {PITH_TYPE_Q5_0,  22,  32, {{0, 2, 1}, {2, BITS, 1}, {6, 4, 4}}};
+static const layout q5_1_layout = {PITH_TYPE_Q5_1,  24,  32, {{0, 2, 1}, {2, 2, 1}, {4, BITS, 1}, {8, 4, 4}}};
+static const layout q8_0_layout = {PITH_TYPE_Q8_0,  34,  32, {{0, 2, 1}, {2, 4, 8}}};
+static const layout q4_k_layout = {PITH_TYPE_Q4_K, 144, 256, {{0, 2, 1}, {2, 2, 1}, {4, 1, 12}, {16, 4, 32}}};
+static const layout q5_k_layout = {PITH_TYPE_Q5_K, 176, 256, {{0, 2, 1}, {2, 2, 1}, {4, 1, 12}, {16, 4, 8}, {48, 4, 32}}};
+static const layout q6_k_layout = {PITH_TYPE_Q6_K, 210, 256, {{208, 2, 1}, {192, 1, 16}, {0, 4, 32}, {128, 4, 16}}};
+/* clang-format on */
+
+/* Four bytes whose bits are b(4g + j) -> bit g of byte j; and back. */
+static void spread_bits(uint8_t out[4], const uint8_t in[4]) {
+    memset(out, 0, 4);
+    for (int i = 0; i < 32; i++)
+        out[i % 4] = (uint8_t)(out[i % 4] | (in[i / 8] >> i % 8 & 1) << i / 4);
+}
+
+static void gather_bits(uint8_t out[4], const uint8_t in[4]) {
+    memset(out, 0, 4);
+    for (int i = 0; i < 32; i++)
+        out[i / 8] = (uint8_t)(out[i / 8] | (in[i % 4] >> i / 4 & 1) << i % 8);
+}
+
+static void pack_block(uint8_t *panel, const uint8_t *block, uint32_t row, const layout *l) {
+    for (const field *f = l->fields; f < l->fields + MAX_FIELDS && f->count > 0; f++) {
+        size_t unit = f->unit == BITS ? 4 : f->unit;
+        for (size_t u = 0; u < f->count; u++, panel += ROWS * unit) {
+            if (f->unit == BITS)
+                spread_bits(panel + row * unit, block + f->offset);
+            else
+                memcpy(panel + row * unit, block + f->offset + u * unit, unit);
+        }
+    }
+}
+
+static void unpack_block(uint8_t *block, const uint8_t *panel, uint32_t row, const layout *l) {
+    for (const field *f = l->fields; f < l->fields + MAX_FIELDS && f->count > 0; f++) {
+        size_t unit = f->unit == BITS ? 4 : f->unit;
+        for (size_t u = 0; u < f->count; u++, panel += ROWS * unit) {
+            if (f->unit == BITS)
+                gather_bits(block + f->offset, panel + row * unit);
+            else
+                memcpy(block + f->offset + u * unit, panel + row * unit, unit);
+        }
+    }
+}
+
+static void pack(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k,
+                 const layout *l) {
+    size_t n_block = k / l->block_elems, panel_block = (size_t)ROWS * l->block_bytes;
+    if (n_row < ROWS) memset(panel, 0, n_block * panel_block);
+    for (uint32_t r = 0; r < n_row; r++) {
+        const uint8_t *row = (const uint8_t *)rows + r * row_bytes;
+        for (size_t b = 0; b < n_block; b++)
+            pack_block((uint8_t *)panel + b * panel_block, row + b * l->block_bytes, r, l);
+    }
+}
+
+static void decode(const void *panel, uint32_t row, float *out, uint32_t k, const layout *l) {
+    size_t n_block = k / l->block_elems, panel_block = (size_t)ROWS * l->block_bytes;
+    const pith_type_info *info = pith_type_get((uint32_t)l->type);
+    uint8_t block[MAX_BLOCK];
+    for (size_t b = 0; b < n_block; b++) {
+        unpack_block(block, (const uint8_t *)panel + b * panel_block, row, l);
+        info->decode(block, out + b * l->block_elems, l->block_elems);
+    }
+}
+
+void pith_pack_f32_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                       uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &f32_layout);
+}
+
+void pith_pack_f16_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                       uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &f16_layout);
+}
+
+void pith_pack_bf16_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &bf16_layout);
+}
+
+void pith_pack_q4_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q4_0_layout);
+}
+
+void pith_pack_q4_1_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q4_1_layout);
+}
+
+void pith_pack_q5_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q5_0_layout);
+}
+
+void pith_pack_q5_1_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q5_1_layout);
+}
+
+void pith_pack_q8_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q8_0_layout);
+}
+
+void pith_pack_q4_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q4_k_layout);
+}
+
+void pith_pack_q5_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q5_k_layout);
+}
+
+void pith_pack_q6_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q6_k_layout);
+}
+
+void pith_panel_decode_f32_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &f32_layout);
+}
+
+void pith_panel_decode_f16_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &f16_layout);
+}
+
+void pith_panel_decode_bf16_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &bf16_layout);
+}
+
+void pith_panel_decode_q4_0_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q4_0_layout);
+}
+
+void pith_panel_decode_q4_1_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q4_1_layout);
+}
+
+void pith_panel_decode_q5_0_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q5_0_layout);
+}
+
+void pith_panel_decode_q5_1_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q5_1_layout);
+}
+
+void pith_panel_decode_q8_0_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q8_0_layout);
+}
+
+void pith_panel_decode_q4_k_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q4_k_layout);
+}
+
+void pith_panel_decode_q5_k_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q5_k_layout);
+}
+
+void pith_panel_decode_q6_k_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q6_k_layout);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernel table: reference functions first, then one flat ladder per instruction set, lowest tier first; a later line
+ * wins. Adding a kernel of a tier is its file and one line here.
+ * Invariant: after pith_kernels_init every slot of kernel_list.h is set, for any feature mask. Names are kept beside the
+ * pointers by the same SET line, so that reports and the kernel check can't disagree with what runs.
+ * Read next: ref/ (what each kernel computes), then x86/. */
+#include "kernel/kernel.h"
+#include "kernel/kernel_list.h"
+#include "kernel/panel.h"
+#include "kernel/ref/ref.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include "kernel/x86/x86.h"
+#endif
+
+#include <string.h>
+
+enum { N_POINTERS = sizeof(pith_kernels) / sizeof(pith_mul_fn) };
+
+typedef struct filling {
+    pith_kernels *table;
+    const char *name[N_POINTERS]; /* of the function in each slot, in the order of the struct */
+} filling;
+
+/* Index of a slot among the pointers of the table. */
+#define AT(slot)            (offsetof(pith_kernels, slot) / sizeof(pith_mul_fn))
+#define SET(slot, function) (f->table->slot = (function), f->name[AT(slot)] = #function)
+
+static void fill_ref(filling *f) {
+#define SET_TYPED(op, TYPE, type) SET(op[PITH_TYPE_##TYPE], pith_##op##_##type##_ref);
+#define SET_PLAIN(op)             SET(op, pith_##op##_ref);
+    PITH_KERNEL_LIST(SET_TYPED, SET_PLAIN)
+#undef SET_TYPED
+#undef SET_PLAIN
+}
+
+#if defined(__x86_64__) || defined(_M_X64)
+static void climb_x86(filling *f, uint32_t features) {
+    (void)f;
+    (void)features;
+}
+#endif
+
+static void fill(filling *f, pith_kernels *table, uint32_t features) {
+    memset(table, 0, sizeof *table);
+    memset(f, 0, sizeof *f);
+    f->table = table;
+    fill_ref(f);
+#if defined(__x86_64__) || defined(_M_X64)
+    climb_x86(f, features);
+#else
+    (void)features;
+#endif
+}
+
+void pith_kernels_init(pith_kernels *kernels, uint32_t features) {
+    filling f;
+    fill(&f, kernels, features);
+}
+
+bool pith_kernels_name(uint32_t features, size_t index, const char **slot, const char **function) {
+    static const struct {
+        const char *slot;
+        size_t at;
+    } list[] = {
+#define ROW_TYPED(op, TYPE, type) {#op "[" #TYPE "]", AT(op[PITH_TYPE_##TYPE])},
+#define ROW_PLAIN(op)             {#op, AT(op)},
+        PITH_KERNEL_LIST(ROW_TYPED, ROW_PLAIN)
+#undef ROW_TYPED
+#undef ROW_PLAIN
+    };
+    pith_kernels table;
+    filling f;
+    if (index >= sizeof list / sizeof *list) return false;
+    fill(&f, &table, features);
+    *slot = list[index].slot;
+    *function = f.name[list[index].at];
+    return true;
+}
+
+size_t pith_panel_bytes(pith_type type, uint32_t k) {
+    uint64_t row;
+    switch (type) {
+#define CASE_TYPED(op, TYPE, type_name) case PITH_TYPE_##TYPE:
+        PITH_PANEL_TYPES(CASE_TYPED, panel)
+#undef CASE_TYPED
+        return pith_type_row_bytes(type, k, &row) ? PITH_PANEL_ROWS * (size_t)row : 0;
+    default: return 0;
+    }
+}
+
+bool pith_mul_takes_q8(pith_type type) {
+    return type != PITH_TYPE_F32 && type != PITH_TYPE_F16 && type != PITH_TYPE_BF16 &&
+           pith_panel_bytes(type, 256) > 0;
+}
