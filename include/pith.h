@@ -207,6 +207,8 @@ PITH_API const char *pith_prompt_text(const pith_prompt *prompt, size_t *size);
 /* Ids of the prompt: control tokens are parsed in the template's spans only. BOS is added when the vocabulary asks for
  * it and the text does not already start with it. Same capacity rule as pith_tokenize. */
 PITH_API pith_status pith_prompt_tokenize(const pith_model *model, const pith_prompt *prompt, int32_t *ids, size_t capacity, size_t *n_ids, pith_error *error);
+/* The same for the text from byte `from` on, which continues what a session already holds: BOS is never added when from > 0. */
+PITH_API pith_status pith_prompt_tokenize_from(const pith_model *model, const pith_prompt *prompt, size_t from, int32_t *ids, size_t capacity, size_t *n_ids, pith_error *error);
 PITH_API const char *pith_model_chat_template(const pith_model *model); /* NULL when the file has none */
 
 /* ---- Engines and sessions ----------------------------------------------------------------------------------------- */
