@@ -67,8 +67,11 @@ void pith_decode_nvfp4(const void *src, float *dst, size_t n) {
 void pith_decode_q1_0(const void *src, float *dst, size_t n) {
     const pith_block_q1_0 *b = src;
     for (size_t i = 0; i < n / PITH_BLOCK_Q1_0; i++, b++, dst += PITH_BLOCK_Q1_0) {
-        float d = pith_load_f16(b->d);
-        for (int j = 0; j < PITH_BLOCK_Q1_0; j++) dst[j] = b->qs[j / 8] >> j % 8 & 1 ? d : -d;
+        uint32_t minus = pith_bits_of_f32(pith_load_f16(b->d)) ^ 0x80000000u;
+        for (int j = 0; j < PITH_BLOCK_Q1_0; j++) { /* bit 1 turns -d into +d */
+            uint32_t bit = (uint32_t)b->qs[j / 8] >> j % 8 & 1u;
+            dst[j] = pith_f32_of_bits(minus ^ bit << 31);
+        }
     }
 }
 

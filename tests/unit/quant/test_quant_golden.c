@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Promise: codecs and row sizes agree with an independent program,
- * tests/golden/quant_independent.py, whose results are kept in tests/data/quant/. Values and
- * bytes must be equal bit for bit. */
+ * tests/golden/quant_independent.py, whose results are kept in tests/data/quant/. Bytes
+ * must be equal, values too (0 and -0 alike: numpy signs some zeros by other rules). */
 #include "quant_vectors.h"
 
 enum { LINE_MAX_BYTES = 1 << 16 };
