@@ -111,13 +111,14 @@ static inline float pith_store_f16(uint8_t *p, float f) {
 
 /* The 6-bit scale and minimum of group j (0..7) of 32 elements, of Q4_K and Q5_K. */
 static inline void pith_scale_min_get(const uint8_t scales[12], int j, int *scale, int *minimum) {
+    int k = j & 3;
     if (j < 4) {
-        *scale = scales[j] & 63;
-        *minimum = scales[j + 4] & 63;
-        return;
+        *scale = scales[k] & 63;
+        *minimum = scales[k + 4] & 63;
+    } else {
+        *scale = (scales[k + 8] & 15) | (scales[k] >> 6) << 4;
+        *minimum = scales[k + 8] >> 4 | (scales[k + 4] >> 6) << 4;
     }
-    *scale = (scales[j + 4] & 15) | (scales[j - 4] >> 6) << 4;
-    *minimum = scales[j + 4] >> 4 | (scales[j] >> 6) << 4;
 }
 
 /* The f16 bits that IQ1_M keeps in the top nibbles of its four scale words. */

@@ -16,7 +16,8 @@ enum { SUPER = PITH_BLOCK_SUPER };
 static void recode(const float *x, float d, const int scale_codes[16], int half,
                    uint8_t codes[SUPER]) {
     for (int i = 0; i < SUPER; i++) {
-        float scale = d * (float)scale_codes[i / 16];
+        int s = i / 16;
+        float scale = d * (float)scale_codes[s];
         if (scale == 0.0f) continue;
         int code = pith_round_even(x[i] / scale);
         codes[i] = (uint8_t)(pith_clamp_int(code, -half, half - 1) + half);
