@@ -31,6 +31,8 @@ typedef struct pith_weight {
     size_t panel_bytes;   /* PITH_LAYOUT_PANELS: distance of panels */
     size_t expert_bytes;  /* distance of ne[2] slices */
     const float *values;  /* VECTOR: all elements as f32, padded with zeros to a multiple of 16 */
+    /* PITH_LAYOUT_PANELS: row `row` (0..15) of a panel as f32; else NULL. */
+    void (*panel_decode)(const void *panel, uint32_t row, float *out, uint32_t k);
 } pith_weight;
 
 typedef struct pith_weight_source {
