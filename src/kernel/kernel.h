@@ -23,7 +23,8 @@
 enum { PITH_PANEL_ROWS = 16, PITH_GROUP = 32, PITH_PAGE_TOKENS = 64 };
 
 /* Rows of activations in int8, one scale per group of 32 along k.
- * d = amax / 127 (0 when amax is 0), q = rint(x * (1 / d)) with the reciprocal rounded once, clamped to [-127, 127]. */
+ * d = amax / 127 (0 when amax is 0 or 1 / d overflows), q = rint(x * (1 / d)) with the reciprocal rounded once, clamped
+ * to [-127, 127]. A group that holds a NaN or an infinity has d = NaN and q = 0. */
 typedef struct pith_q8 {
     int8_t *q;    /* [n, q_stride], 64-byte aligned rows; k padded with zeros to a multiple of 64 */
     float *d;     /* [n, d_stride], k/32 used */
@@ -34,11 +35,16 @@ typedef struct pith_q8 {
 } pith_q8;
 
 /* y[t][16 p + r] = sum over k of w[16 p + r][k] x[t][k], for panels p and rows (tokens) t.
- * Integer types (x is q8): per row and group of 32: p = sum over sub-blocks of (integer sub-scale * integer dot), exact; then in
- * increasing group order   acc = fma((float)p, d_w * d_x, acc)   (d_w * d_x rounded once; acc starts at +0). Types with minima keep a
- * second chain   acc_m = fma((float)(m * sum), dmin_w * d_x, acc_m)   (m integer sub-minimum, 1 for Q4_1/Q5_1 whose min is a float)
- * and y = acc - acc_m (acc + acc_m for Q4_1, Q5_1).
- * Float types (x is f32): four chains, chain c takes k % 4 == c in increasing k by fma; y = (c0 + c1) + (c2 + c3). */
+ * Integer types (x is q8). Per row, token and group of 32 k: p = sum over sub-blocks of (integer sub-scale * integer dot),
+ * exact, below 2^24. R(..) is one rounding; all chains start at +0 and go on in increasing k:
+ *   Q4_0 Q5_0 Q8_0   acc = fma(p, R(d_w * d_x), acc); y = acc
+ *   Q4_1 Q5_1        the same, and acc_m = fma(m_w, R(d_x * sum), acc_m); y = acc + acc_m
+ *   Q6_K             per super-block of 256: s from +0 over its 8 groups, s = fma(p, d_x, s); then acc = fma(s, d_w, acc)
+ *   Q4_K Q5_K        the same, and per super-block u = fma(m, R(d_x * sum), u) over groups (m: 6-bit minimum), then
+ *                    acc_m = fma(u, dmin_w, acc_m); y = acc - acc_m
+ * (Why not a product of scales per group for K types too: docs/decisions/0010-k-type-sums.md.)
+ * Float types (x is f32): four chains, chain c takes k % 4 == c in increasing k by fma; y = (c0 + c1) + (c2 + c3).
+ * NaN and infinity in x reach y as NaN (their payload may differ between tiers). */
 typedef struct pith_mul {
     const void *w;      /* first panel */
     size_t panel_bytes; /* distance of panels */
@@ -98,9 +104,11 @@ typedef struct pith_kv_page {
 /* Attention of n query rows over one page: partial (m, l, o) per row.
  * s_t = (q . k_t) * scale  [float KV: four chains over d as in pith_mul; int8: q quantized to int8 in groups of 32 by the caller,
  * acc = fma((float)dot, d_q, acc) per group, then * k_scale], softcap: c * tanh(s / c) when c > 0.
- * m = max of s_t over the row's tokens [begin, end); p_t = exp(s_t - m), 0 outside; l: 16 lanes over t (t % 16), folded;
+ * m = max of s_t over the row's tokens [begin, end), NaN when none of them is a number above -inf; p_t = exp(s_t - m),
+ * 0 outside; l: 16 lanes over t (t % 16), folded;
  * o_d: for t = begin..end-1 in order: o_d = fma(p_t (int8: p_t * v_scale_t), v_td, o_d), starting at +0.
- * A row with begin >= end gives m = -inf, l = 0, o = 0. */
+ * A row with begin >= end gives m = -inf, l = 0, o = 0. Slots outside [begin, end) may hold anything. Zeros of m are +0.
+ * int8: head_dim is a multiple of 32. */
 typedef struct pith_attend {
     pith_kv_page page;
     const float *q; /* [n, q_stride], head_dim used (float KV) */

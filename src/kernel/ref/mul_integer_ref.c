@@ -29,7 +29,7 @@ typedef struct format {
 } format;
 
 static void set_scale_one(group *out) {
-    for (int r = 0; r < ROWS; r++) out->scale[0][r] = out->scale[1][r] = out->minimum[r] = 1;
+    for (int r = 0; r < ROWS; r++) out->scale[0][r] = out->scale[1][r] = 1;
 }
 
 static void read_f16(float *out, const uint16_t *half) {
@@ -144,44 +144,76 @@ static void unpack_q6_k(const void *block, uint32_t index, group *out) {
     read_f16(out->d, b->d);
 }
 
-/* Adds one group to a token's chains. x: its 32 codes; d: their scale; sum: their sum. */
-static void add_group(const group *w, const int8_t *x, float d, int32_t sum, float *acc,
-                      float *acc_min) {
+/* Chains of one token. */
+typedef struct chains {
+    float acc[ROWS], acc_min[ROWS];
+    float s[ROWS], u[ROWS]; /* of the super-block so far (K types) */
+} chains;
+
+/* p of a group: exact. x: the token's 32 codes. */
+static void dot_group(const group *w, const int8_t *x, float p[ROWS]) {
     int32_t dot[2][ROWS] = {{0}};
     for (int k = 0; k < 32; k++)
         for (int r = 0; r < ROWS; r++) dot[k / 16][r] += w->code[k][r] * x[k];
+    for (int r = 0; r < ROWS; r++)
+        p[r] = (float)(w->scale[0][r] * dot[0][r] + w->scale[1][r] * dot[1][r]);
+}
+
+/* Adds a group of a 32-element type. d, sum: scale and sum of the token's group. */
+static void add_small(const group *w, const float p[ROWS], float d, int32_t sum, chains *c) {
+    float d_sum = d * (float)sum;
     for (int r = 0; r < ROWS; r++) {
-        int32_t p = w->scale[0][r] * dot[0][r] + w->scale[1][r] * dot[1][r];
-        acc[r] = pith_fma((float)p, w->d[r] * d, acc[r]);
+        c->acc[r] = pith_fma(p[r], w->d[r] * d, c->acc[r]);
+        c->acc_min[r] = pith_fma(w->dmin[r], d_sum, c->acc_min[r]);
     }
-    if (acc_min)
-        for (int r = 0; r < ROWS; r++)
-            acc_min[r] = pith_fma((float)(w->minimum[r] * sum), w->dmin[r] * d, acc_min[r]);
+}
+
+/* Adds a group of a K type; the last one of a super-block ends its chains. */
+static void add_super(const group *w, const float p[ROWS], float d, int32_t sum, bool last,
+                      chains *c) {
+    float d_sum = d * (float)sum;
+    for (int r = 0; r < ROWS; r++) {
+        c->s[r] = pith_fma(p[r], d, c->s[r]);
+        c->u[r] = pith_fma((float)w->minimum[r], d_sum, c->u[r]);
+        if (!last) continue;
+        c->acc[r] = pith_fma(c->s[r], w->d[r], c->acc[r]);
+        c->acc_min[r] = pith_fma(c->u[r], w->dmin[r], c->acc_min[r]);
+        c->s[r] = c->u[r] = 0.0f;
+    }
+}
+
+static void store(const chains *c, int minimum_sign, float *y) {
+    for (int r = 0; r < ROWS; r++) {
+        if (minimum_sign == 0)
+            y[r] = c->acc[r];
+        else
+            y[r] = minimum_sign < 0 ? c->acc[r] - c->acc_min[r] : c->acc[r] + c->acc_min[r];
+    }
 }
 
 /* Tokens t0 .. t0 + n - 1 (n <= TILE) with one panel. */
-static void mul_tile(const pith_mul *args, const format *f, uint32_t p, uint32_t t0, uint32_t n) {
+static void mul_tile(const pith_mul *args, const format *f, uint32_t panel, uint32_t t0,
+                     uint32_t n) {
     const pith_q8 *q8 = args->q8;
-    const uint8_t *panel = (const uint8_t *)args->w + p * args->panel_bytes;
-    float acc[TILE][ROWS] = {{0}}, acc_min[TILE][ROWS] = {{0}};
+    const uint8_t *blocks = (const uint8_t *)args->w + panel * args->panel_bytes;
+    chains c[TILE];
     group w;
+    memset(c, 0, sizeof c);
+    memset(&w, 0, sizeof w);
     for (uint32_t i = 0; i < args->k / 32; i++) {
-        f->unpack(panel + i / f->n_group * f->block_bytes, i % f->n_group, &w);
+        f->unpack(blocks + i / f->n_group * f->block_bytes, i % f->n_group, &w);
         for (uint32_t t = 0; t < n; t++) {
             size_t at = (t0 + t) * q8->d_stride + i;
-            add_group(&w, q8->q + (t0 + t) * q8->q_stride + 32 * (size_t)i, q8->d[at], q8->sum[at],
-                      acc[t], f->minimum_sign ? acc_min[t] : NULL);
-        }
-    }
-    for (uint32_t t = 0; t < n; t++) {
-        float *y = args->y + (t0 + t) * args->y_stride + ROWS * (size_t)p;
-        for (int r = 0; r < ROWS; r++) {
-            if (f->minimum_sign == 0)
-                y[r] = acc[t][r];
+            float p[ROWS];
+            dot_group(&w, q8->q + (t0 + t) * q8->q_stride + 32 * (size_t)i, p);
+            if (f->n_group == 1)
+                add_small(&w, p, q8->d[at], q8->sum[at], &c[t]);
             else
-                y[r] = f->minimum_sign < 0 ? acc[t][r] - acc_min[t][r] : acc[t][r] + acc_min[t][r];
+                add_super(&w, p, q8->d[at], q8->sum[at], i % f->n_group == f->n_group - 1, &c[t]);
         }
     }
+    for (uint32_t t = 0; t < n; t++)
+        store(&c[t], f->minimum_sign, args->y + (t0 + t) * args->y_stride + ROWS * (size_t)panel);
 }
 
 static void mul(const pith_mul *args, const format *f) {
