@@ -20,6 +20,9 @@ if(PITH_HOSTILE)
   add_compile_definitions(PITH_HOSTILE=1)
 endif()
 option(PITH_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
+if(PITH_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 
 # A file NAME_<suffix>.c is compiled for that tier (src/cpu/cpu.h); every other file is baseline.
 set(PITH_TIER_FLAGS_avx2 -mavx2 -mfma -mf16c)

@@ -121,11 +121,16 @@ static pith_status place_all(pith_gguf_scan *scan, uint64_t data_start) {
 
 /* ---- Overlaps -------------------------------------------------------------------------------- */
 
+/* By offset, and as the file lists them where that is the same. */
+static bool lies_before(const pith_gguf_tensor *tensors, uint32_t a, uint32_t b) {
+    if (tensors[a].offset != tensors[b].offset) return tensors[a].offset < tensors[b].offset;
+    return a < b;
+}
+
 static void sift_down(uint32_t *order, const pith_gguf_tensor *tensors, size_t root, size_t count) {
     for (size_t child = 2 * root + 1; child < count; child = 2 * root + 1) {
-        if (child + 1 < count && tensors[order[child]].offset < tensors[order[child + 1]].offset)
-            child++;
-        if (tensors[order[root]].offset >= tensors[order[child]].offset) return;
+        if (child + 1 < count && lies_before(tensors, order[child], order[child + 1])) child++;
+        if (!lies_before(tensors, order[root], order[child])) return;
         uint32_t swapped = order[root];
         order[root] = order[child];
         order[child] = swapped;
