@@ -43,10 +43,11 @@ PITH_API const char *pith_version(void);
 
 typedef enum pith_status {
     PITH_OK = 0,
-    PITH_ERROR_ARGUMENT = -1,    /* a parameter, option or option value is not allowed */
-    PITH_ERROR_MEMORY = -2,      /* memory could not be had, or the ceiling does not allow it */
-    PITH_ERROR_IO = -3,          /* the operating system refused to open, read, map or write */
-    PITH_ERROR_FORMAT = -4,      /* a file or text is not what it should be: broken, truncated, contradictory */
+    PITH_ERROR_ARGUMENT = -1, /* a parameter, option or option value is not allowed */
+    PITH_ERROR_MEMORY = -2,   /* memory could not be had, or the ceiling does not allow it */
+    PITH_ERROR_IO = -3,       /* the operating system refused to open, read, map or write */
+    PITH_ERROR_FORMAT =
+        -4, /* a file or text is not what it should be: broken, truncated, contradictory */
     PITH_ERROR_UNSUPPORTED = -5, /* well-formed, but pith cannot run it */
     PITH_ERROR_LIMIT = -6,       /* a published limit or the context length would be exceeded */
     PITH_ERROR_CANCELLED = -7,   /* stopped by the caller */
@@ -57,7 +58,8 @@ typedef enum pith_status {
 
 typedef struct pith_error {
     pith_status status;
-    char text[240]; /* one sentence: what, where, the numbers that disagree, what to do; NUL-terminated */
+    char text
+        [240]; /* one sentence: what, where, the numbers that disagree, what to do; NUL-terminated */
 } pith_error;
 
 /* "out of memory", "limit exceeded", ... Never NULL. */
@@ -78,20 +80,20 @@ typedef struct pith_reader {
 } pith_reader;
 
 typedef struct pith_file_summary {
-    uint32_t version;        /* 2 or 3 */
-    uint32_t alignment;      /* bytes */
-    uint32_t n_shards;       /* 1, or the number of split files */
-    uint64_t n_metadata;     /* keys */
-    uint64_t n_tensors;      /* over all shards */
-    uint64_t total_bytes;    /* over all shards */
-    uint64_t tensor_bytes;   /* weights only */
-    uint64_t n_parameters;   /* elements of all tensors */
+    uint32_t version;         /* 2 or 3 */
+    uint32_t alignment;       /* bytes */
+    uint32_t n_shards;        /* 1, or the number of split files */
+    uint64_t n_metadata;      /* keys */
+    uint64_t n_tensors;       /* over all shards */
+    uint64_t total_bytes;     /* over all shards */
+    uint64_t tensor_bytes;    /* weights only */
+    uint64_t n_parameters;    /* elements of all tensors */
     const char *architecture; /* "" when the key is absent */
 } pith_file_summary;
 
 typedef struct pith_file_tensor {
     const char *name;
-    const char *type;  /* "Q4_K" */
+    const char *type; /* "Q4_K" */
     uint32_t n_dims;
     uint64_t shape[4]; /* ne[0] (contiguous) first; missing dimensions are 1 */
     uint64_t offset;   /* from the start of its shard */
@@ -102,11 +104,13 @@ typedef struct pith_file_tensor {
 PITH_API pith_status pith_file_open(const char *path, pith_file **out, pith_error *error);
 PITH_API void pith_file_close(pith_file *file); /* NULL is allowed */
 PITH_API pith_file_summary pith_file_summarize(const pith_file *file);
-PITH_API const char *pith_file_key(const pith_file *file, uint64_t index);        /* NULL past the end */
-PITH_API const char *pith_file_value_type(const pith_file *file, uint64_t index); /* "u32", "str", "arr[str]" */
+PITH_API const char *pith_file_key(const pith_file *file, uint64_t index); /* NULL past the end */
+PITH_API const char *pith_file_value_type(const pith_file *file,
+                                          uint64_t index); /* "u32", "str", "arr[str]" */
 /* Writes the value as text (strings verbatim, arrays as their first max_items elements in brackets, then ", ... (N)")
  * into buffer, NUL-terminated and cut at capacity. Returns the length the whole text has. */
-PITH_API size_t pith_file_value_text(const pith_file *file, uint64_t index, size_t max_items, char *buffer, size_t capacity);
+PITH_API size_t pith_file_value_text(const pith_file *file, uint64_t index, size_t max_items,
+                                     char *buffer, size_t capacity);
 /* false when index is past the end. */
 PITH_API bool pith_file_tensor_at(const pith_file *file, uint64_t index, pith_file_tensor *out);
 /* PITH_OK when this build runs the file's architecture and types, else why not. */
@@ -120,7 +124,8 @@ typedef struct pith_model pith_model;
 typedef enum pith_load {
     PITH_LOAD_AUTO = 0, /* pack where memory is ample, else mmap */
     PITH_LOAD_PACK = 1, /* read into memory and arrange in panels: fastest */
-    PITH_LOAD_MMAP = 2  /* use the mapped file in place: starts at once, pages are shared and evictable. A file that is
+    PITH_LOAD_MMAP =
+        2 /* use the mapped file in place: starts at once, pages are shared and evictable. A file that is
                            cut short while mapped raises SIGBUS in the process. */
 } pith_load;
 
@@ -132,9 +137,10 @@ typedef struct pith_model_options {
     pith_load load;
     uint64_t memory_limit; /* bytes for weights; 0: what the system can give */
     int32_t n_threads;     /* for packing; 0: as many as the machine has for us */
-    bool force;            /* go on with an unknown pre-tokenizer (the default one is used; pith_model_notes says so) */
-    bool vocab_only;       /* tokenizer and template only, no weights */
-    bool check_tensors;    /* read every block and refuse inf and NaN scales */
+    bool
+        force; /* go on with an unknown pre-tokenizer (the default one is used; pith_model_notes says so) */
+    bool vocab_only;    /* tokenizer and template only, no weights */
+    bool check_tensors; /* read every block and refuse inf and NaN scales */
     pith_progress progress;
     void *progress_user;
 } pith_model_options;
@@ -142,37 +148,49 @@ typedef struct pith_model_options {
 typedef struct pith_model_info {
     const char *architecture; /* "llama" */
     const char *name;         /* general.name or "" */
-    const char *type;         /* most frequent weight type, "Q4_K - Medium" style when general.file_type is known */
+    const char *
+        type; /* most frequent weight type, "Q4_K - Medium" style when general.file_type is known */
     int32_t n_layer, n_embd, n_head, n_head_kv, n_vocab;
     int32_t n_ctx_train;
     uint64_t n_parameters;
     uint64_t file_bytes;
-    uint64_t weight_bytes;    /* resident in pack mode, mapped in mmap mode */
-    pith_load load;           /* PACK or MMAP, as chosen */
-    const char *notes;        /* what was assumed while loading ("" when nothing), one line each */
-    uint64_t content_key;     /* hash of the header and of sampled bytes of every tensor */
+    uint64_t weight_bytes; /* resident in pack mode, mapped in mmap mode */
+    pith_load load;        /* PACK or MMAP, as chosen */
+    const char *notes;     /* what was assumed while loading ("" when nothing), one line each */
+    uint64_t content_key;  /* hash of the header and of sampled bytes of every tensor */
 } pith_model_info;
 
-PITH_API pith_status pith_model_open(const char *path, const pith_model_options *options, pith_model **out, pith_error *error);
+PITH_API pith_status pith_model_open(const char *path, const pith_model_options *options,
+                                     pith_model **out, pith_error *error);
 /* The file lies in `descriptor` from `offset` on (an app's asset). The descriptor is duplicated. */
-PITH_API pith_status pith_model_open_descriptor(int descriptor, uint64_t offset, uint64_t size, const pith_model_options *options, pith_model **out, pith_error *error);
+PITH_API pith_status pith_model_open_descriptor(int descriptor, uint64_t offset, uint64_t size,
+                                                const pith_model_options *options, pith_model **out,
+                                                pith_error *error);
 /* The file's bytes lie at `data`, which must stay valid and unchanged until the model is closed. */
-PITH_API pith_status pith_model_open_memory(const void *data, uint64_t size, const pith_model_options *options, pith_model **out, pith_error *error);
-PITH_API pith_status pith_model_open_reader(const pith_reader *reader, const pith_model_options *options, pith_model **out, pith_error *error);
-PITH_API void pith_model_close(pith_model *model); /* NULL is allowed; engines of it must be freed first */
+PITH_API pith_status pith_model_open_memory(const void *data, uint64_t size,
+                                            const pith_model_options *options, pith_model **out,
+                                            pith_error *error);
+PITH_API pith_status pith_model_open_reader(const pith_reader *reader,
+                                            const pith_model_options *options, pith_model **out,
+                                            pith_error *error);
+PITH_API void
+pith_model_close(pith_model *model); /* NULL is allowed; engines of it must be freed first */
 PITH_API pith_model_info pith_model_describe(const pith_model *model);
 
 /* ---- Text and tokens -------------------------------------------------------------------------------------------- */
 
-enum { /* flags of pith_tokenize */
-    PITH_TOKENIZE_ADD_SPECIAL = 1,   /* BOS/EOS as the vocabulary asks */
-    PITH_TOKENIZE_PARSE_SPECIAL = 2  /* control tokens written in the text become control tokens: never for a user's text */
+enum {                                /* flags of pith_tokenize */
+       PITH_TOKENIZE_ADD_SPECIAL = 1, /* BOS/EOS as the vocabulary asks */
+       PITH_TOKENIZE_PARSE_SPECIAL =
+           2 /* control tokens written in the text become control tokens: never for a user's text */
 };
 
 /* Token ids of text. Writes at most capacity ids and the full count to *n_ids; when the count exceeds capacity the
  * status is PITH_ERROR_LIMIT and *n_ids says what is needed. ids may be NULL with capacity 0.
  * A result never has more ids than size + 2. Ill-formed UTF-8 is tokenized byte by byte, never refused. */
-PITH_API pith_status pith_tokenize(const pith_model *model, const char *text, size_t size, unsigned flags, int32_t *ids, size_t capacity, size_t *n_ids, pith_error *error);
+PITH_API pith_status pith_tokenize(const pith_model *model, const char *text, size_t size,
+                                   unsigned flags, int32_t *ids, size_t capacity, size_t *n_ids,
+                                   pith_error *error);
 /* The bytes a token stands for in running text (may be half a character). NULL and 0 for ids outside the vocabulary. */
 PITH_API const char *pith_token_text(const pith_model *model, int32_t id, size_t *size);
 /* The token as written in the vocabulary ("Ġthe", "<|im_end|>"); NULL outside the vocabulary. */
@@ -182,13 +200,18 @@ PITH_API bool pith_token_is_end(const pith_model *model, int32_t id);
 PITH_API bool pith_token_is_control(const pith_model *model, int32_t id);
 
 typedef enum pith_special {
-    PITH_SPECIAL_BOS, PITH_SPECIAL_EOS, PITH_SPECIAL_EOT, PITH_SPECIAL_UNKNOWN, PITH_SPECIAL_PAD
+    PITH_SPECIAL_BOS,
+    PITH_SPECIAL_EOS,
+    PITH_SPECIAL_EOT,
+    PITH_SPECIAL_UNKNOWN,
+    PITH_SPECIAL_PAD
 } pith_special;
 PITH_API int32_t pith_special_token(const pith_model *model, pith_special which); /* -1: none */
 
 /* Turns ids into text piece by piece and never emits half a character: bytes that may still become one are held back. */
 typedef struct pith_detokenizer pith_detokenizer;
-PITH_API pith_status pith_detokenizer_new(const pith_model *model, bool show_control, pith_detokenizer **out, pith_error *error);
+PITH_API pith_status pith_detokenizer_new(const pith_model *model, bool show_control,
+                                          pith_detokenizer **out, pith_error *error);
 PITH_API void pith_detokenizer_free(pith_detokenizer *detokenizer);
 /* Text that became complete with this id; valid until the next call. id -1 flushes what is held back (as U+FFFD). */
 PITH_API const char *pith_detokenizer_push(pith_detokenizer *detokenizer, int32_t id, size_t *size);
@@ -201,15 +224,22 @@ typedef struct pith_prompt pith_prompt;
 /* Renders a chat template (Jinja). context_json: an object with "messages" and whatever else the template reads
  * ("tools", "add_generation_prompt", ...). With a model, "bos_token"/"eos_token" are filled in when absent.
  * template_text NULL: the model's own. model may be NULL when template_text is given. */
-PITH_API pith_status pith_prompt_render(const pith_model *model, const char *template_text, const char *context_json, pith_prompt **out, pith_error *error);
+PITH_API pith_status pith_prompt_render(const pith_model *model, const char *template_text,
+                                        const char *context_json, pith_prompt **out,
+                                        pith_error *error);
 PITH_API void pith_prompt_free(pith_prompt *prompt);
 PITH_API const char *pith_prompt_text(const pith_prompt *prompt, size_t *size);
 /* Ids of the prompt: control tokens are parsed in the template's spans only. BOS is added when the vocabulary asks for
  * it and the text does not already start with it. Same capacity rule as pith_tokenize. */
-PITH_API pith_status pith_prompt_tokenize(const pith_model *model, const pith_prompt *prompt, int32_t *ids, size_t capacity, size_t *n_ids, pith_error *error);
+PITH_API pith_status pith_prompt_tokenize(const pith_model *model, const pith_prompt *prompt,
+                                          int32_t *ids, size_t capacity, size_t *n_ids,
+                                          pith_error *error);
 /* The same for the text from byte `from` on, which continues what a session already holds: BOS is never added when from > 0. */
-PITH_API pith_status pith_prompt_tokenize_from(const pith_model *model, const pith_prompt *prompt, size_t from, int32_t *ids, size_t capacity, size_t *n_ids, pith_error *error);
-PITH_API const char *pith_model_chat_template(const pith_model *model); /* NULL when the file has none */
+PITH_API pith_status pith_prompt_tokenize_from(const pith_model *model, const pith_prompt *prompt,
+                                               size_t from, int32_t *ids, size_t capacity,
+                                               size_t *n_ids, pith_error *error);
+PITH_API const char *
+pith_model_chat_template(const pith_model *model); /* NULL when the file has none */
 
 /* ---- Engines and sessions ----------------------------------------------------------------------------------------- */
 
@@ -218,33 +248,43 @@ typedef struct pith_engine pith_engine;
 /* One timeline of tokens in an engine. */
 typedef struct pith_session pith_session;
 
-typedef enum pith_kv_type { PITH_KV_AUTO = 0, PITH_KV_F32 = 1, PITH_KV_F16 = 2, PITH_KV_INT8 = 3 } pith_kv_type;
+typedef enum pith_kv_type {
+    PITH_KV_AUTO = 0,
+    PITH_KV_F32 = 1,
+    PITH_KV_F16 = 2,
+    PITH_KV_INT8 = 3
+} pith_kv_type;
 typedef enum pith_precision {
     PITH_PRECISION_NORMAL = 0, /* int8 activations for quantized weights */
-    PITH_PRECISION_FULL = 1    /* dequantized weights times float activations, KV in f32: slow, for checking */
+    PITH_PRECISION_FULL =
+        1 /* dequantized weights times float activations, KV in f32: slow, for checking */
 } pith_precision;
 
 typedef struct pith_engine_options {
     size_t size;
-    int32_t n_ctx;          /* tokens a session can hold; 0: min(the model's, 4096) */
-    int32_t n_sessions;     /* sessions that can exist at once; 0: 1 */
-    int32_t n_threads;      /* 0: the cores this process may use */
-    int32_t step_limit;     /* prompt rows a step; 0: 256 */
-    pith_kv_type kv_type;   /* AUTO: f16 (f32 with full precision) */
+    int32_t n_ctx;        /* tokens a session can hold; 0: min(the model's, 4096) */
+    int32_t n_sessions;   /* sessions that can exist at once; 0: 1 */
+    int32_t n_threads;    /* 0: the cores this process may use */
+    int32_t step_limit;   /* prompt rows a step; 0: 256 */
+    pith_kv_type kv_type; /* AUTO: f16 (f32 with full precision) */
     pith_precision precision;
-    bool exact;             /* every row in the exact contract: same bits for any batching, threads, tier and load mode */
-    uint64_t memory_limit;  /* bytes for KV and workspace; 0: what the system can give */
+    bool
+        exact; /* every row in the exact contract: same bits for any batching, threads, tier and load mode */
+    uint64_t memory_limit; /* bytes for KV and workspace; 0: what the system can give */
 } pith_engine_options;
 
 /* Bytes that pith_engine_new would allocate: KV and workspace, without weights. */
-PITH_API pith_status pith_engine_bytes(const pith_model *model, const pith_engine_options *options, uint64_t *bytes, pith_error *error);
-PITH_API pith_status pith_engine_new(const pith_model *model, const pith_engine_options *options, pith_engine **out, pith_error *error);
-PITH_API void pith_engine_free(pith_engine *engine); /* NULL is allowed; its sessions must be freed first */
+PITH_API pith_status pith_engine_bytes(const pith_model *model, const pith_engine_options *options,
+                                       uint64_t *bytes, pith_error *error);
+PITH_API pith_status pith_engine_new(const pith_model *model, const pith_engine_options *options,
+                                     pith_engine **out, pith_error *error);
+PITH_API void
+pith_engine_free(pith_engine *engine); /* NULL is allowed; its sessions must be freed first */
 
 typedef struct pith_engine_info {
     int32_t n_ctx, n_sessions, n_threads, step_limit;
-    const char *kv_type;  /* "f16" */
-    const char *backend;  /* "cpu avx512" */
+    const char *kv_type; /* "f16" */
+    const char *backend; /* "cpu avx512" */
     uint64_t kv_bytes, workspace_bytes;
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
@@ -253,17 +293,22 @@ PITH_API pith_status pith_session_new(pith_engine *engine, pith_session **out, p
 PITH_API void pith_session_free(pith_session *session);
 /* Appends ids and computes them. Afterwards pith_session_logits holds the row of the last one. On PITH_ERROR_LIMIT
  * (context full) nothing is appended; on PITH_ERROR_CANCELLED the session keeps the steps that were finished. */
-PITH_API pith_status pith_session_append(pith_session *session, const int32_t *ids, size_t n_ids, pith_progress progress, void *user, pith_error *error);
+PITH_API pith_status pith_session_append(pith_session *session, const int32_t *ids, size_t n_ids,
+                                         pith_progress progress, void *user, pith_error *error);
 /* The same, with the logits of every id handed to `rows` in blocks (row-major, n_vocab wide). rows returns non-zero to cancel. */
 typedef int (*pith_rows)(void *user, size_t first, size_t n, const float *logits);
-PITH_API pith_status pith_session_append_rows(pith_session *session, const int32_t *ids, size_t n_ids, pith_rows rows, void *user, pith_error *error);
+PITH_API pith_status pith_session_append_rows(pith_session *session, const int32_t *ids,
+                                              size_t n_ids, pith_rows rows, void *user,
+                                              pith_error *error);
 /* Forgets everything from position n_keep on. The next append continues there. The logits are gone. */
 PITH_API pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error);
-PITH_API size_t pith_session_length(const pith_session *session);     /* tokens held */
+PITH_API size_t pith_session_length(const pith_session *session);      /* tokens held */
 PITH_API const int32_t *pith_session_ids(const pith_session *session); /* [length] */
-PITH_API const float *pith_session_logits(const pith_session *session); /* [n_vocab] or NULL when there is no last row */
-/* Makes the running (or next) append or generate of this session return PITH_ERROR_CANCELLED within one step.
- * May be called from any thread and from a signal handler. The request is consumed by the call it stops. */
+PITH_API const float *
+pith_session_logits(const pith_session *session); /* [n_vocab] or NULL when there is no last row */
+/* Stops the running (or next) call of this session within one step: append returns PITH_ERROR_CANCELLED, generate keeps
+ * what it made and returns PITH_OK with PITH_STOP_CANCELLED. May be called from any thread and from a signal handler. The
+ * request is consumed by the call it stops. */
 PITH_API void pith_session_cancel(pith_session *session);
 
 /* ---- Sampling ------------------------------------------------------------------------------------------------------ */
@@ -274,18 +319,20 @@ typedef struct pith_sampler pith_sampler;
  * A negative value in a field with a non-zero default switches that stage off. */
 typedef struct pith_sampler_options {
     size_t size;
-    float temperature;        /* 0: greedy (the default) */
-    int32_t top_k;            /* 0: off */
-    float top_p;              /* 0 or 1: off */
-    float min_p;              /* 0: off */
-    float repeat_penalty;     /* 0 or 1: off; divides positive and multiplies negative logits of recent tokens */
-    float frequency_penalty;  /* 0: off */
-    float presence_penalty;   /* 0: off */
-    int32_t penalty_window;   /* last tokens considered; 0: 64 */
-    uint64_t seed;            /* the same seed gives the same draws */
+    float temperature; /* 0: greedy (the default) */
+    int32_t top_k;     /* 0: off */
+    float top_p;       /* 0 or 1: off */
+    float min_p;       /* 0: off */
+    float
+        repeat_penalty; /* 0 or 1: off; divides positive and multiplies negative logits of recent tokens */
+    float frequency_penalty; /* 0: off */
+    float presence_penalty;  /* 0: off */
+    int32_t penalty_window;  /* last tokens considered; 0: 64 */
+    uint64_t seed;           /* the same seed gives the same draws */
 } pith_sampler_options;
 
-PITH_API pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options *options, pith_sampler **out, pith_error *error);
+PITH_API pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options *options,
+                                      pith_sampler **out, pith_error *error);
 PITH_API void pith_sampler_free(pith_sampler *sampler);
 /* Draws the next token from logits [n_vocab] and remembers it for the penalties. Cannot fail; NaN logits count as -inf. */
 PITH_API int32_t pith_sampler_next(pith_sampler *sampler, const float *logits);
@@ -295,56 +342,66 @@ PITH_API void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, siz
 /* ---- Generation ---------------------------------------------------------------------------------------------------- */
 
 typedef enum pith_stop {
-    PITH_STOP_END,       /* an end token */
-    PITH_STOP_LENGTH,    /* max_tokens */
-    PITH_STOP_CONTEXT,   /* the context is full */
-    PITH_STOP_TEXT,      /* one of the stop strings */
-    PITH_STOP_CALLBACK,  /* on_text returned non-zero */
-    PITH_STOP_CANCELLED  /* pith_session_cancel */
+    PITH_STOP_END,      /* an end token */
+    PITH_STOP_LENGTH,   /* max_tokens */
+    PITH_STOP_CONTEXT,  /* the context is full */
+    PITH_STOP_TEXT,     /* one of the stop strings */
+    PITH_STOP_CALLBACK, /* on_text returned non-zero */
+    PITH_STOP_CANCELLED /* pith_session_cancel */
 } pith_stop;
 
 typedef struct pith_generate_options {
     size_t size;
-    int32_t max_tokens;          /* 0: as many as the context holds */
-    const char *const *stops;    /* stop strings; the reply is cut before them */
+    int32_t max_tokens;       /* 0: as many as the context holds */
+    const char *const *stops; /* stop strings; the reply is cut before them */
     size_t n_stops;
-    bool ignore_end;             /* keep going at end tokens */
-    bool show_control;           /* control tokens appear in the text */
-    /* Complete characters as they are made; size may be 0 for a token that completes none. Non-zero return stops. */
+    bool ignore_end;   /* keep going at end tokens */
+    bool show_control; /* control tokens appear in the text */
+    /* Complete characters as they are made; size may be 0 for a token that completes none. At the end text that was held
+     * back comes with id -1. All texts together are the reply. Non-zero return stops. */
     int (*on_text)(void *user, int32_t id, const char *text, size_t size);
     void *user;
-    pith_progress on_prompt;     /* progress of reading the prompt */
+    pith_progress on_prompt; /* progress of reading the prompt */
     void *prompt_user;
 } pith_generate_options;
 
 typedef struct pith_generation {
     pith_stop stop;
-    size_t n_prompt;      /* ids given */
-    size_t n_cached;      /* of these, already in the session */
-    size_t n_predicted;   /* ids made, the end token included; they are the last ids of the session */
-    double prompt_ms;     /* reading the prompt */
-    double ttft_ms;       /* from the call to the first token */
-    double predicted_ms;  /* from the first token to the last */
+    size_t n_prompt;    /* ids given */
+    size_t n_cached;    /* of these, already in the session */
+    size_t n_predicted; /* ids made, the end token included; they are the last ids of the session */
+    double prompt_ms;   /* reading the prompt */
+    double ttft_ms;     /* from the call to the first token */
+    double predicted_ms; /* from the first token to the last */
 } pith_generation;
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds), then generates.
  * The tokens made are in pith_session_ids; the end token is part of them but is not computed. */
-PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler, const int32_t *prompt, size_t n_prompt, const pith_generate_options *options, pith_generation *out, pith_error *error);
+PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
+                                   const int32_t *prompt, size_t n_prompt,
+                                   const pith_generate_options *options, pith_generation *out,
+                                   pith_error *error);
 
 /* ---- Looking inside -------------------------------------------------------------------------------------------------- */
 
 /* Time by kind of operation since the last reset. */
-typedef struct pith_profile_row { const char *operation; uint64_t n_calls; double ms; } pith_profile_row;
+typedef struct pith_profile_row {
+    const char *operation;
+    uint64_t n_calls;
+    double ms;
+} pith_profile_row;
 PITH_API void pith_engine_profile(pith_engine *engine, bool enable); /* also resets */
-PITH_API size_t pith_engine_profile_rows(const pith_engine *engine, pith_profile_row *rows, size_t capacity);
+PITH_API size_t pith_engine_profile_rows(const pith_engine *engine, pith_profile_row *rows,
+                                         size_t capacity);
 
 /* Called with every named buffer of every step: values [n_rows, width], float32. For checking, slow. NULL switches off. */
-typedef void (*pith_trace)(void *user, const char *name, size_t n_rows, size_t width, const float *values);
+typedef void (*pith_trace)(void *user, const char *name, size_t n_rows, size_t width,
+                           const float *values);
 PITH_API void pith_engine_trace(pith_engine *engine, pith_trace trace, void *user);
 
 typedef struct pith_system_info {
-    const char *cpu;          /* model name */
-    const char *features;     /* tiers of this machine after PITH_CPU, e.g. "avx2 avx512" */
+    char cpu[96];             /* model name */
+    char features[64];        /* tiers of this machine after PITH_CPU, e.g. "avx2 avx512" */
     int32_t n_cores;          /* cores this process may use */
     uint64_t memory_bytes, memory_available_bytes;
 } pith_system_info;

@@ -223,3 +223,7 @@ int32_t pith_sample_next(pith_sampler *sampler, const float *logits) {
 void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids) {
     for (size_t i = 0; i < n_ids; i++) pith_penalty_accept(&sampler->penalty, ids[i]);
 }
+
+int32_t pith_sample_n_vocab(const pith_sampler *sampler) {
+    return sampler->n_vocab;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pith.h, "Engines and sessions", "Sampling", "Generation" and the engine's part of "Looking
+ * inside". */
+#include "api/api_argument.h"
+#include "base/text.h"
+#include "engine/engine.h"
+
+#include <string.h>
+
+/* ---- Engines ---- */
+
+static pith_status engine_options(const pith_model *model, const pith_engine_options *options,
+                                  pith_engine_options *full, pith_error *error) {
+    if (!model) return pith_fail_null(error, "model");
+    return pith_copy_options(full, sizeof *full, options, "pith_engine_options", error);
+}
+
+pith_status pith_engine_bytes(const pith_model *model, const pith_engine_options *options,
+                              uint64_t *bytes, pith_error *error) {
+    pith_engine_options full;
+    if (!bytes) return pith_fail_null(error, "bytes");
+    *bytes = 0;
+    pith_status status = engine_options(model, options, &full, error);
+    return status == PITH_OK ? pith_engine_measure(model, &full, bytes, error) : status;
+}
+
+pith_status pith_engine_new(const pith_model *model, const pith_engine_options *options,
+                            pith_engine **out, pith_error *error) {
+    pith_engine_options full;
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    pith_status status = engine_options(model, options, &full, error);
+    return status == PITH_OK ? pith_engine_open(model, &full, out, error) : status;
+}
+
+void pith_engine_free(pith_engine *engine) {
+    pith_engine_close(engine);
+}
+
+pith_engine_info pith_engine_describe(const pith_engine *engine) {
+    if (!engine) return (pith_engine_info){.kv_type = "", .backend = ""};
+    return pith_engine_get_info(engine);
+}
+
+void pith_engine_profile(pith_engine *engine, bool enable) {
+    if (engine) pith_runner_profile(engine->runner, enable);
+}
+
+size_t pith_engine_profile_rows(const pith_engine *engine, pith_profile_row *rows,
+                                size_t capacity) {
+    if (!engine || (!rows && capacity > 0)) return 0;
+    return pith_runner_profile_rows(engine->runner, rows, capacity);
+}
+
+void pith_engine_trace(pith_engine *engine, pith_trace trace, void *user) {
+    if (engine) pith_runner_trace(engine->runner, trace, user);
+}
+
+/* ---- Sessions ---- */
+
+pith_status pith_session_new(pith_engine *engine, pith_session **out, pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    if (!engine) return pith_fail_null(error, "engine");
+    return pith_session_open(engine, out, error);
+}
+
+void pith_session_free(pith_session *session) {
+    pith_session_close(session);
+}
+
+static pith_status append(pith_session *session, const int32_t *ids, size_t n_ids,
+                          const pith_feed_watch *watch, pith_error *error) {
+    if (!session) return pith_fail_null(error, "session");
+    if (!ids && n_ids > 0) return pith_fail_null(error, "ids");
+    return pith_session_feed(session, ids, n_ids, watch, error);
+}
+
+pith_status pith_session_append(pith_session *session, const int32_t *ids, size_t n_ids,
+                                pith_progress progress, void *user, pith_error *error) {
+    pith_feed_watch watch = {.progress = progress, .progress_user = user};
+    return append(session, ids, n_ids, &watch, error);
+}
+
+pith_status pith_session_append_rows(pith_session *session, const int32_t *ids, size_t n_ids,
+                                     pith_rows rows, void *user, pith_error *error) {
+    pith_feed_watch watch = {.rows = rows, .rows_user = user};
+    if (!rows) return pith_fail_null(error, "rows");
+    return append(session, ids, n_ids, &watch, error);
+}
+
+pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error) {
+    if (!session) return pith_fail_null(error, "session");
+    if (n_keep > session->length) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "n_keep is %zu, but the session holds %zu tokens", n_keep,
+                         session->length);
+    }
+    pith_session_cut(session, n_keep);
+    return PITH_OK;
+}
+
+size_t pith_session_length(const pith_session *session) {
+    return session ? session->length : 0;
+}
+
+const int32_t *pith_session_ids(const pith_session *session) {
+    return session ? session->ids : NULL;
+}
+
+const float *pith_session_logits(const pith_session *session) {
+    return session && session->has_logits ? session->logits : NULL;
+}
+
+void pith_session_cancel(pith_session *session) {
+    if (session) atomic_store(&session->cancelled, 1);
+}
+
+/* ---- Sampling ---- */
+
+pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options *options,
+                             pith_sampler **out, pith_error *error) {
+    pith_sampler_options full;
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    if (!model) return pith_fail_null(error, "model");
+    pith_status status =
+        pith_copy_options(&full, sizeof full, options, "pith_sampler_options", error);
+    if (status != PITH_OK) return status;
+    return pith_sample_new(pith_model_get_info(model).n_vocab, &full, out, error);
+}
+
+void pith_sampler_free(pith_sampler *sampler) {
+    if (sampler) pith_sample_free(sampler);
+}
+
+int32_t pith_sampler_next(pith_sampler *sampler, const float *logits) {
+    return sampler && logits ? pith_sample_next(sampler, logits) : 0;
+}
+
+void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids) {
+    if (sampler && ids) pith_sample_accept(sampler, ids, n_ids);
+}
+
+/* ---- Generation ---- */
+
+static pith_status check_stops(const pith_generate_options *options, pith_error *error) {
+    if (options->n_stops > 0 && !options->stops) return pith_fail_null(error, "stops");
+    for (size_t i = 0; i < options->n_stops; i++) {
+        pith_span stop = {options->stops[i], options->stops[i] ? strlen(options->stops[i]) : 0};
+        if (stop.size == 0) {
+            return pith_fail(error, PITH_ERROR_ARGUMENT, "stop string %zu is NULL or empty", i);
+        }
+        for (size_t at = 0; at < stop.size;) {
+            uint32_t code;
+            at += pith_utf8_decode(stop.data + at, stop.size - at, &code);
+            if (code == PITH_UTF8_INVALID) {
+                return pith_fail(error, PITH_ERROR_ARGUMENT, "stop string %zu is not UTF-8", i);
+            }
+        }
+    }
+    return PITH_OK;
+}
+
+pith_status pith_generate(pith_session *session, pith_sampler *sampler, const int32_t *prompt,
+                          size_t n_prompt, const pith_generate_options *options,
+                          pith_generation *out, pith_error *error) {
+    pith_generate_options full;
+    pith_generation unwanted;
+    if (!out) out = &unwanted;
+    *out = (pith_generation){0};
+    if (!session) return pith_fail_null(error, "session");
+    if (!sampler) return pith_fail_null(error, "sampler");
+    if (!prompt) return pith_fail_null(error, "prompt");
+    pith_status status =
+        pith_copy_options(&full, sizeof full, options, "pith_generate_options", error);
+    if (status == PITH_OK) status = check_stops(&full, error);
+    if (status == PITH_OK && full.max_tokens < 0) {
+        status =
+            pith_fail(error, PITH_ERROR_ARGUMENT, "max_tokens %d is negative", full.max_tokens);
+    }
+    if (status != PITH_OK) return status;
+    return pith_session_generate(session, sampler, (pith_id_span){prompt, n_prompt}, &full, out,
+                                 error);
+}

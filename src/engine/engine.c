@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Making an engine: settings with their defaults, the plan, the account of memory, and only then
+ * the memory itself.
+ *
+ * Invariant: what will be needed is known, and checked against the ceiling, before anything large
+ * is made; the account (engine_account.c) and what is allocated here are the same numbers. Does
+ * not run steps: session.c does. */
+#include "engine/engine.h"
+#include "base/memory.h"
+#include "cpu/cpu.h"
+#include "engine/engine_account.h"
+
+#include <string.h>
+
+/* The longest text that the detokenizer can make of one token: ill-formed bytes become U+FFFD,
+ * three bytes each, and up to three bytes may have waited. */
+static size_t longest_token(const pith_tokenizer *tokenizer) {
+    size_t longest = 0;
+    uint32_t n_tokens = tokenizer ? pith_tokenizer_size(tokenizer) : 0;
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        size_t bytes = pith_tokenizer_bytes(tokenizer, (int32_t)i).size;
+        size_t piece = pith_tokenizer_piece(tokenizer, (int32_t)i).size;
+        if (bytes > longest) longest = bytes;
+        if (piece > longest) longest = piece;
+    }
+    return 3 * (longest + 3);
+}
+
+static pith_status make_arrays(pith_engine *engine, pith_error *error) {
+    size_t n = engine->n_sessions, n_vocab = engine->model->hparams.n_vocab, logits = 0;
+    engine->sessions = pith_alloc_zero(n, sizeof *engine->sessions);
+    engine->ids = pith_size_mul(n, engine->n_ctx, &logits)
+                      ? pith_alloc_array(logits, sizeof *engine->ids)
+                      : NULL;
+    engine->logits = pith_size_mul(n, n_vocab, &logits)
+                         ? pith_alloc_array(logits, sizeof *engine->logits)
+                         : NULL;
+    engine->positions = pith_alloc_array(engine->step_limit, sizeof *engine->positions);
+    engine->sequence = pith_alloc_zero(engine->step_limit, sizeof *engine->sequence);
+    engine->out_rows = pith_alloc_array(engine->step_limit, sizeof *engine->out_rows);
+    engine->tables = pith_alloc_zero(engine->layout.n_group, sizeof *engine->tables);
+    if (!engine->sessions || !engine->ids || !engine->logits || !engine->positions ||
+        !engine->sequence || !engine->out_rows || !engine->tables) {
+        return pith_fail_memory(error, "sessions", pith_engine_array_bytes(engine));
+    }
+    return PITH_OK;
+}
+
+/* Each session's part of the arrays, and the memory of its detokenizer. */
+static pith_status make_sessions(pith_engine *engine, pith_error *error) {
+    static const char zeros[64] = {0};
+    engine->max_token_bytes = longest_token(engine->model->tokenizer);
+    for (uint32_t i = 0; i < engine->n_sessions; i++) {
+        pith_session *session = &engine->sessions[i];
+        session->engine = engine;
+        session->ids = engine->ids + (size_t)i * engine->n_ctx;
+        session->logits = engine->logits + (size_t)i * engine->model->hparams.n_vocab;
+        for (size_t at = 0; at < engine->max_token_bytes; at += sizeof zeros) {
+            pith_buffer_append(&session->text, zeros, sizeof zeros);
+        }
+        if (session->text.failed) {
+            return pith_fail_memory(error, "text of a session", engine->max_token_bytes);
+        }
+        pith_buffer_reset(&session->text);
+    }
+    return PITH_OK;
+}
+
+static pith_status prepare(pith_engine *engine, const pith_engine_options *options,
+                           pith_error *error) {
+    pith_status status = pith_engine_settle(engine, options, error);
+    if (status != PITH_OK) return status;
+    engine->plan = pith_plan_new();
+    if (!engine->plan) return pith_fail_memory(error, "plan", 0);
+    status = pith_model_record(engine->model, engine->plan, error);
+    if (status == PITH_OK) status = pith_engine_lay_out(engine, error);
+    if (status == PITH_OK) status = pith_engine_account(engine, error);
+    return status;
+}
+
+static pith_status make(pith_engine *engine, const pith_engine_options *options,
+                        pith_error *error) {
+    pith_status status = prepare(engine, options, error);
+    if (status == PITH_OK) status = pith_engine_check_ceiling(engine, options->memory_limit, error);
+    if (status == PITH_OK) status = make_arrays(engine, error);
+    if (status == PITH_OK) status = make_sessions(engine, error);
+    if (status == PITH_OK) {
+        status = pith_kv_new(&engine->layout, engine->n_ctx, engine->n_sessions, engine->step_limit,
+                             &engine->kv, error);
+    }
+    if (status == PITH_OK) {
+        status = pith_runner_new(engine->plan, &engine->backend, &engine->runner, error);
+    }
+    return status;
+}
+
+void pith_engine_close(pith_engine *engine) {
+    if (!engine) return;
+    for (uint32_t i = 0; engine->sessions && i < engine->n_sessions; i++) {
+        pith_session_close(&engine->sessions[i]);
+        pith_buffer_deinit(&engine->sessions[i].text);
+    }
+    pith_runner_free(engine->runner);
+    pith_kv_free(engine->kv);
+    pith_kv_layout_deinit(&engine->layout);
+    pith_plan_free(engine->plan);
+    pith_free(engine->sessions);
+    pith_free(engine->ids);
+    pith_free(engine->logits);
+    pith_free(engine->positions);
+    pith_free(engine->sequence);
+    pith_free(engine->out_rows);
+    pith_free(engine->tables);
+    pith_free(engine);
+}
+
+pith_status pith_engine_open(const pith_model *model, const pith_engine_options *options,
+                             pith_engine **out, pith_error *error) {
+    *out = NULL;
+    pith_engine *engine = pith_alloc_zero(1, sizeof *engine);
+    if (!engine) return pith_fail_memory(error, "engine", sizeof *engine);
+    engine->model = model;
+    pith_status status = make(engine, options, error);
+    if (status != PITH_OK) {
+        pith_engine_close(engine);
+        return status;
+    }
+    *out = engine;
+    return PITH_OK;
+}
+
+pith_status pith_engine_measure(const pith_model *model, const pith_engine_options *options,
+                                uint64_t *bytes, pith_error *error) {
+    pith_engine *engine = pith_alloc_zero(1, sizeof *engine);
+    *bytes = 0;
+    if (!engine) return pith_fail_memory(error, "engine", sizeof *engine);
+    engine->model = model;
+    pith_status status = prepare(engine, options, error);
+    if (status == PITH_OK) *bytes = engine->kv_bytes + engine->workspace_bytes;
+    pith_engine_close(engine);
+    return status;
+}
+
+pith_engine_info pith_engine_get_info(const pith_engine *engine) {
+    static const char *const storage_names[] = {
+        [PITH_KV_STORE_F32] = "f32", [PITH_KV_STORE_F16] = "f16", [PITH_KV_STORE_I8] = "int8"};
+    return (pith_engine_info){.n_ctx = (int32_t)engine->n_ctx,
+                              .n_sessions = (int32_t)engine->n_sessions,
+                              .n_threads = pith_runner_threads(engine->runner),
+                              .step_limit = (int32_t)engine->step_limit,
+                              .kv_type = storage_names[engine->storage],
+                              .backend = pith_runner_name(engine->runner),
+                              .kv_bytes = engine->kv_bytes,
+                              .workspace_bytes = engine->workspace_bytes};
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An engine runs one model: it owns the recorded plan, the KV store, the runner with its threads
+ * and workspace, and room for its sessions. A session is one timeline of tokens in it.
+ *
+ *   ids      [ a  b  c  d  e ]      what the session holds: `length` tokens
+ *   in KV    [ a  b  c ]            what has been computed; the rest is computed by the next call
+ * that needs it
+ *
+ * Invariant: tokens in KV <= length <= n_ctx, and everything is allocated when the engine is
+ * made: running a step and making a token allocate nothing. Arguments were checked by src/api;
+ * numbers that depend on the model are checked here. Read next: engine.c (making one), session.c
+ * (steps), generate.c (replies). */
+#ifndef PITH_ENGINE_ENGINE_H
+#define PITH_ENGINE_ENGINE_H
+
+#include "kv/kv.h"
+#include "model/model.h"
+#include "sample/sample.h"
+
+#include <stdatomic.h>
+
+enum { /* published limits */
+       PITH_ENGINE_MAX_SESSIONS = 1024,
+       PITH_ENGINE_MAX_THREADS = 512,
+       PITH_ENGINE_MAX_STEP = 8192, /* rows */
+       PITH_ENGINE_DEFAULT_CONTEXT = 4096,
+       PITH_ENGINE_DEFAULT_STEP = 256
+};
+
+struct pith_session {
+    pith_engine *engine;
+    bool is_open;
+    pith_kv_sequence *kv;
+    int32_t *ids;    /* [n_ctx] */
+    size_t length;   /* tokens in ids */
+    float *logits;   /* [n_vocab] */
+    bool has_logits; /* logits are those after ids[length - 1] */
+    atomic_int
+        cancelled;    /* set from any thread or signal handler, cleared by the call that it stops */
+    pith_buffer text; /* of the detokenizer, kept so that a token needs no allocation */
+};
+
+struct pith_engine {
+    const pith_model *model;
+    uint32_t n_ctx, n_sessions, step_limit; /* after defaults */
+    pith_kv_storage storage;
+    pith_backend_options backend;
+    pith_plan *plan;
+    pith_kv_layout layout;
+    uint64_t kv_bytes, workspace_bytes; /* as accounted before they were made */
+    pith_kv *kv;
+    pith_runner *runner;
+    pith_session *sessions;                   /* [n_sessions] */
+    int32_t *ids;                             /* [n_sessions, n_ctx] */
+    float *logits;                            /* [n_sessions, n_vocab] */
+    int32_t *positions, *sequence, *out_rows; /* [step_limit], of the step being run */
+    pith_kv_table *tables;                    /* [n_group] */
+    size_t max_token_bytes;                   /* longest text of a token */
+};
+
+/* Bytes that pith_engine_open would allocate. options: complete (src/api fills absent fields
+ * with zeros). */
+pith_status pith_engine_measure(const pith_model *model, const pith_engine_options *options,
+                                uint64_t *bytes, pith_error *error);
+pith_status pith_engine_open(const pith_model *model, const pith_engine_options *options,
+                             pith_engine **out, pith_error *error);
+void pith_engine_close(pith_engine *engine); /* NULL is allowed */
+pith_engine_info pith_engine_get_info(const pith_engine *engine);
+
+/* ---- Sessions ---- */
+
+pith_status pith_session_open(pith_engine *engine, pith_session **out, pith_error *error);
+void pith_session_close(pith_session *session); /* NULL is allowed */
+
+/* Who watches the reading of a prompt; all members may be NULL. */
+typedef struct pith_feed_watch {
+    pith_progress progress; /* after each step */
+    void *progress_user;
+    pith_rows rows; /* logits of every new id */
+    void *rows_user;
+} pith_feed_watch;
+
+/* Appends ids and computes them; with n_ids 0 computes what is still to be computed. */
+pith_status pith_session_feed(pith_session *session, const int32_t *ids, size_t n_ids,
+                              const pith_feed_watch *watch, pith_error *error);
+/* Forgets positions >= n_keep (<= length). What the KV store cannot keep is computed again by
+ * the next feed. */
+void pith_session_cut(pith_session *session, size_t n_keep);
+/* True when somebody asked to stop; clears the request. */
+bool pith_session_take_cancel(pith_session *session);
+
+/* Ids that somebody else owns. */
+typedef struct pith_id_span {
+    const int32_t *data;
+    size_t size;
+} pith_id_span;
+
+/* Brings the session to `prompt` and generates (pith_generate of pith.h). A request to stop is no
+ * failure here: what was made stays and out->stop says PITH_STOP_CANCELLED. options: complete. */
+pith_status pith_session_generate(pith_session *session, pith_sampler *sampler, pith_id_span prompt,
+                                  const pith_generate_options *options, pith_generation *out,
+                                  pith_error *error);
+
+/* ---- Stop strings (stop_text.c) ---- */
+
+/* Text that waits because it may be the start of a stop string. */
+typedef struct pith_stop_text {
+    const char *const *stops; /* [n_stops], borrowed */
+    size_t n_stops, longest;
+    char *held; /* [capacity] */
+    size_t n_held, capacity;
+} pith_stop_text;
+
+/* max_chunk: largest size of a push. */
+pith_status pith_stop_text_init(pith_stop_text *text, const char *const *stops, size_t n_stops,
+                                size_t max_chunk, pith_error *error);
+void pith_stop_text_deinit(pith_stop_text *text);
+/* Appends a chunk. Returns the bytes at the start of `held` that are no part of a stop string,
+ * and sets *found when a stop string follows them. The caller takes them, then calls
+ * pith_stop_text_drop. */
+size_t pith_stop_text_push(pith_stop_text *text, const char *chunk, size_t size, bool *found);
+void pith_stop_text_drop(pith_stop_text *text, size_t n);
+
+/* ---- Chat templates (turn_end.c) ---- */
+
+/* The control token that the model's chat template puts after a reply; -1 when it does not show. */
+int32_t pith_turn_end_find(const pith_model *model);
+
+#endif
