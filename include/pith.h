@@ -2,19 +2,20 @@
  *
  * pith: run language models on the user's own device.
  *
- * This header is the whole public interface. Read it from top to bottom: errors, files, models, text,
- * engines and sessions, sampling, generation, measuring. The program `pith` is written with it alone.
+ * This header is the whole public interface. Read it from top to bottom: errors, files, models,
+ * text, engines and sessions, sampling, generation, measuring. The program `pith` is written with
+ * it alone.
  *
  * Rules that hold everywhere
- * - Functions that can fail return pith_status (0 = PITH_OK, negative = error) and describe the failure in the
- *   optional caller-owned `pith_error`. On failure outputs are NULL / 0 and nothing needs to be released.
- * - Option structs carry their own size: set `.size = sizeof(struct)`; absent (shorter) tails mean defaults, and
- *   zero in any field means its default. Passing NULL for options means all defaults.
- * - Text is UTF-8. Sizes are in bytes unless a name says otherwise. Pointers returned by a `const` getter belong to
- *   the object and live as long as it does.
- * - Objects may be used by one thread at a time, except where a function says otherwise. Different objects may be
- *   used by different threads; a pith_model is immutable and may be shared.
- */
+ * - Functions that can fail return pith_status (0 = PITH_OK, negative = error) and describe the
+ *   failure in the optional caller-owned `pith_error`. On failure outputs are NULL / 0 and nothing
+ *   needs to be released.
+ * - Option structs carry their own size: set `.size = sizeof(struct)`; absent (shorter) tails mean
+ *   defaults, and zero in any field means its default. Passing NULL for options means all defaults.
+ * - Text is UTF-8. Sizes are in bytes unless a name says otherwise. Pointers returned by a `const`
+ *   getter belong to the object and live as long as it does.
+ * - Objects may be used by one thread at a time, except where a function says otherwise. Different
+ *   objects may be used by different threads; a pith_model is immutable and may be shared. */
 #ifndef PITH_H
 #define PITH_H
 
@@ -39,15 +40,15 @@ extern "C" {
 /* "0.1.0". Never NULL. */
 PITH_API const char *pith_version(void);
 
-/* ---- Errors ------------------------------------------------------------------------------------------------- */
+/* ---- Errors --------------------------------------------------------------------------------- */
 
 typedef enum pith_status {
     PITH_OK = 0,
     PITH_ERROR_ARGUMENT = -1, /* a parameter, option or option value is not allowed */
     PITH_ERROR_MEMORY = -2,   /* memory could not be had, or the ceiling does not allow it */
     PITH_ERROR_IO = -3,       /* the operating system refused to open, read, map or write */
-    PITH_ERROR_FORMAT =
-        -4, /* a file or text is not what it should be: broken, truncated, contradictory */
+    /* a file or text is not what it should be: broken, truncated, contradictory */
+    PITH_ERROR_FORMAT = -4,
     PITH_ERROR_UNSUPPORTED = -5, /* well-formed, but pith cannot run it */
     PITH_ERROR_LIMIT = -6,       /* a published limit or the context length would be exceeded */
     PITH_ERROR_CANCELLED = -7,   /* stopped by the caller */
@@ -58,20 +59,21 @@ typedef enum pith_status {
 
 typedef struct pith_error {
     pith_status status;
-    char text
-        [240]; /* one sentence: what, where, the numbers that disagree, what to do; NUL-terminated */
+    /* one sentence: what, where, the numbers that disagree, what to do; NUL-terminated */
+    char text[240];
 } pith_error;
 
 /* "out of memory", "limit exceeded", ... Never NULL. */
 PITH_API const char *pith_status_text(pith_status status);
 
-/* ---- Reading files without loading them ----------------------------------------------------------------------- */
+/* ---- Reading files without loading them ----------------------------------------------------- */
 
 /* An open GGUF file: its metadata and tensor list. Nothing of the weights is read. */
 typedef struct pith_file pith_file;
 
-/* A source given by functions. read_at copies `size` bytes at `offset` into `buffer` and returns 0, or non-zero when it
- * cannot deliver all of them. It may be called from several threads at once. */
+/* A source given by functions. read_at copies `size` bytes at `offset` into `buffer` and returns
+ * 0, or non-zero when it cannot deliver all of them. It may be called from several threads at
+ * once. */
 typedef struct pith_reader {
     size_t size; /* sizeof(pith_reader) */
     void *user;
@@ -105,10 +107,11 @@ PITH_API pith_status pith_file_open(const char *path, pith_file **out, pith_erro
 PITH_API void pith_file_close(pith_file *file); /* NULL is allowed */
 PITH_API pith_file_summary pith_file_summarize(const pith_file *file);
 PITH_API const char *pith_file_key(const pith_file *file, uint64_t index); /* NULL past the end */
-PITH_API const char *pith_file_value_type(const pith_file *file,
-                                          uint64_t index); /* "u32", "str", "arr[str]" */
-/* Writes the value as text (strings verbatim, arrays as their first max_items elements in brackets, then ", ... (N)")
- * into buffer, NUL-terminated and cut at capacity. Returns the length the whole text has. */
+/* "u32", "str", "arr[str]". */
+PITH_API const char *pith_file_value_type(const pith_file *file, uint64_t index);
+/* Writes the value as text (strings verbatim, arrays as their first max_items elements in
+ * brackets, then ", ... (N)") into buffer, NUL-terminated and cut at capacity. Returns the length
+ * the whole text has. */
 PITH_API size_t pith_file_value_text(const pith_file *file, uint64_t index, size_t max_items,
                                      char *buffer, size_t capacity);
 /* false when index is past the end. */
@@ -116,7 +119,7 @@ PITH_API bool pith_file_tensor_at(const pith_file *file, uint64_t index, pith_fi
 /* PITH_OK when this build runs the file's architecture and types, else why not. */
 PITH_API pith_status pith_file_check(const pith_file *file, pith_error *error);
 
-/* ---- Models ---------------------------------------------------------------------------------------------------- */
+/* ---- Models --------------------------------------------------------------------------------- */
 
 /* Weights and vocabulary; immutable, shareable between threads and engines. */
 typedef struct pith_model pith_model;
@@ -124,9 +127,9 @@ typedef struct pith_model pith_model;
 typedef enum pith_load {
     PITH_LOAD_AUTO = 0, /* pack where memory is ample, else mmap */
     PITH_LOAD_PACK = 1, /* read into memory and arrange in panels: fastest */
-    PITH_LOAD_MMAP =
-        2 /* use the mapped file in place: starts at once, pages are shared and evictable. A file that is
-                           cut short while mapped raises SIGBUS in the process. */
+    /* use the mapped file in place: starts at once, pages are shared and evictable. A file that is
+     * cut short while mapped raises SIGBUS in the process. */
+    PITH_LOAD_MMAP = 2
 } pith_load;
 
 /* Called during long work. fraction is 0..1. Return non-zero to cancel (PITH_ERROR_CANCELLED). */
@@ -137,8 +140,8 @@ typedef struct pith_model_options {
     pith_load load;
     uint64_t memory_limit; /* bytes for weights; 0: what the system can give */
     int32_t n_threads;     /* for packing; 0: as many as the machine has for us */
-    bool
-        force; /* go on with an unknown pre-tokenizer (the default one is used; pith_model_notes says so) */
+    /* go on with an unknown pre-tokenizer (the default one is used; pith_model_notes says so) */
+    bool force;
     bool vocab_only;    /* tokenizer and template only, no weights */
     bool check_tensors; /* read every block and refuse inf and NaN scales */
     pith_progress progress;
@@ -148,8 +151,8 @@ typedef struct pith_model_options {
 typedef struct pith_model_info {
     const char *architecture; /* "llama" */
     const char *name;         /* general.name or "" */
-    const char *
-        type; /* most frequent weight type, "Q4_K - Medium" style when general.file_type is known */
+    /* most frequent weight type, "Q4_K - Medium" style when general.file_type is known */
+    const char *type;
     int32_t n_layer, n_embd, n_head, n_head_kv, n_vocab;
     int32_t n_ctx_train;
     uint64_t n_parameters;
@@ -173,25 +176,28 @@ PITH_API pith_status pith_model_open_memory(const void *data, uint64_t size,
 PITH_API pith_status pith_model_open_reader(const pith_reader *reader,
                                             const pith_model_options *options, pith_model **out,
                                             pith_error *error);
-PITH_API void
-pith_model_close(pith_model *model); /* NULL is allowed; engines of it must be freed first */
+/* NULL is allowed; engines of it must be freed first. */
+PITH_API void pith_model_close(pith_model *model);
 PITH_API pith_model_info pith_model_describe(const pith_model *model);
 
-/* ---- Text and tokens -------------------------------------------------------------------------------------------- */
+/* ---- Text and tokens ------------------------------------------------------------------------ */
 
-enum {                                /* flags of pith_tokenize */
-       PITH_TOKENIZE_ADD_SPECIAL = 1, /* BOS/EOS as the vocabulary asks */
-       PITH_TOKENIZE_PARSE_SPECIAL =
-           2 /* control tokens written in the text become control tokens: never for a user's text */
+/* flags of pith_tokenize */
+enum {
+    PITH_TOKENIZE_ADD_SPECIAL = 1, /* BOS/EOS as the vocabulary asks */
+    /* control tokens written in the text become control tokens: never for a user's text */
+    PITH_TOKENIZE_PARSE_SPECIAL = 2
 };
 
-/* Token ids of text. Writes at most capacity ids and the full count to *n_ids; when the count exceeds capacity the
- * status is PITH_ERROR_LIMIT and *n_ids says what is needed. ids may be NULL with capacity 0.
- * A result never has more ids than size + 2. Ill-formed UTF-8 is tokenized byte by byte, never refused. */
+/* Token ids of text. Writes at most capacity ids and the full count to *n_ids; when the count
+ * exceeds capacity the status is PITH_ERROR_LIMIT and *n_ids says what is needed. ids may be NULL
+ * with capacity 0. A result never has more ids than size + 2. Ill-formed UTF-8 is tokenized byte
+ * by byte, never refused. */
 PITH_API pith_status pith_tokenize(const pith_model *model, const char *text, size_t size,
                                    unsigned flags, int32_t *ids, size_t capacity, size_t *n_ids,
                                    pith_error *error);
-/* The bytes a token stands for in running text (may be half a character). NULL and 0 for ids outside the vocabulary. */
+/* The bytes a token stands for in running text (may be half a character). NULL and 0 for ids
+ * outside the vocabulary. */
 PITH_API const char *pith_token_text(const pith_model *model, int32_t id, size_t *size);
 /* The token as written in the vocabulary ("Ġthe", "<|im_end|>"); NULL outside the vocabulary. */
 PITH_API const char *pith_token_piece(const pith_model *model, int32_t id);
@@ -208,42 +214,49 @@ typedef enum pith_special {
 } pith_special;
 PITH_API int32_t pith_special_token(const pith_model *model, pith_special which); /* -1: none */
 
-/* Turns ids into text piece by piece and never emits half a character: bytes that may still become one are held back. */
+/* Turns ids into text piece by piece and never emits half a character: bytes that may still
+ * become one are held back. */
 typedef struct pith_detokenizer pith_detokenizer;
 PITH_API pith_status pith_detokenizer_new(const pith_model *model, bool show_control,
                                           pith_detokenizer **out, pith_error *error);
 PITH_API void pith_detokenizer_free(pith_detokenizer *detokenizer);
-/* Text that became complete with this id; valid until the next call. id -1 flushes what is held back (as U+FFFD). */
+/* Text that became complete with this id; valid until the next call. id -1 flushes what is
+ * held back (as U+FFFD). */
 PITH_API const char *pith_detokenizer_push(pith_detokenizer *detokenizer, int32_t id, size_t *size);
 
-/* ---- Chat templates ---------------------------------------------------------------------------------------------- */
+/* ---- Chat templates ------------------------------------------------------------------------- */
 
-/* A rendered prompt: text made of spans that come from the template and spans that come from the user's strings. */
+/* A rendered prompt: text made of spans that come from the template and spans that come from
+ * the user's strings. */
 typedef struct pith_prompt pith_prompt;
 
-/* Renders a chat template (Jinja). context_json: an object with "messages" and whatever else the template reads
- * ("tools", "add_generation_prompt", ...). With a model, "bos_token"/"eos_token" are filled in when absent.
- * template_text NULL: the model's own. model may be NULL when template_text is given. */
+/* Renders a chat template (Jinja). context_json: an object with "messages" and whatever else the
+ * template reads ("tools", "add_generation_prompt", ...). With a model, "bos_token"/"eos_token"
+ * are filled in when absent. template_text NULL: the model's own. model may be NULL when
+ * template_text is given. */
 PITH_API pith_status pith_prompt_render(const pith_model *model, const char *template_text,
                                         const char *context_json, pith_prompt **out,
                                         pith_error *error);
 PITH_API void pith_prompt_free(pith_prompt *prompt);
 PITH_API const char *pith_prompt_text(const pith_prompt *prompt, size_t *size);
-/* Ids of the prompt: control tokens are parsed in the template's spans only. BOS is added when the vocabulary asks for
- * it and the text does not already start with it. Same capacity rule as pith_tokenize. */
+/* Ids of the prompt: control tokens are parsed in the template's spans only. BOS is added when
+ * the vocabulary asks for it and the text does not already start with it. Same capacity rule as
+ * pith_tokenize. */
 PITH_API pith_status pith_prompt_tokenize(const pith_model *model, const pith_prompt *prompt,
                                           int32_t *ids, size_t capacity, size_t *n_ids,
                                           pith_error *error);
-/* The same for the text from byte `from` on, which continues what a session already holds: BOS is never added when from > 0. */
+/* The same for the text from byte `from` on, which continues what a session already holds: BOS
+ * is never added when from > 0. */
 PITH_API pith_status pith_prompt_tokenize_from(const pith_model *model, const pith_prompt *prompt,
                                                size_t from, int32_t *ids, size_t capacity,
                                                size_t *n_ids, pith_error *error);
-PITH_API const char *
-pith_model_chat_template(const pith_model *model); /* NULL when the file has none */
+/* NULL when the file has none. */
+PITH_API const char *pith_model_chat_template(const pith_model *model);
 
-/* ---- Engines and sessions ----------------------------------------------------------------------------------------- */
+/* ---- Engines and sessions ------------------------------------------------------------------- */
 
-/* Threads, KV store and workspace for one model. Everything it will ever need is allocated when it is made. */
+/* Threads, KV store and workspace for one model. Everything it will ever need is allocated
+ * when it is made. */
 typedef struct pith_engine pith_engine;
 /* One timeline of tokens in an engine. */
 typedef struct pith_session pith_session;
@@ -256,8 +269,8 @@ typedef enum pith_kv_type {
 } pith_kv_type;
 typedef enum pith_precision {
     PITH_PRECISION_NORMAL = 0, /* int8 activations for quantized weights */
-    PITH_PRECISION_FULL =
-        1 /* dequantized weights times float activations, KV in f32: slow, for checking */
+    /* dequantized weights times float activations, KV in f32: slow, for checking */
+    PITH_PRECISION_FULL = 1
 } pith_precision;
 
 typedef struct pith_engine_options {
@@ -268,8 +281,8 @@ typedef struct pith_engine_options {
     int32_t step_limit;   /* prompt rows a step; 0: 256 */
     pith_kv_type kv_type; /* AUTO: f16 (f32 with full precision) */
     pith_precision precision;
-    bool
-        exact; /* every row in the exact contract: same bits for any batching, threads, tier and load mode */
+    /* every row in the exact contract: same bits for any batching, threads, tier and load mode */
+    bool exact;
     uint64_t memory_limit; /* bytes for KV and workspace; 0: what the system can give */
 } pith_engine_options;
 
@@ -278,8 +291,8 @@ PITH_API pith_status pith_engine_bytes(const pith_model *model, const pith_engin
                                        uint64_t *bytes, pith_error *error);
 PITH_API pith_status pith_engine_new(const pith_model *model, const pith_engine_options *options,
                                      pith_engine **out, pith_error *error);
-PITH_API void
-pith_engine_free(pith_engine *engine); /* NULL is allowed; its sessions must be freed first */
+/* NULL is allowed; its sessions must be freed first. */
+PITH_API void pith_engine_free(pith_engine *engine);
 
 typedef struct pith_engine_info {
     int32_t n_ctx, n_sessions, n_threads, step_limit;
@@ -291,40 +304,45 @@ PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
 
 PITH_API pith_status pith_session_new(pith_engine *engine, pith_session **out, pith_error *error);
 PITH_API void pith_session_free(pith_session *session);
-/* Appends ids and computes them. Afterwards pith_session_logits holds the row of the last one. On PITH_ERROR_LIMIT
- * (context full) nothing is appended; on PITH_ERROR_CANCELLED the session keeps the steps that were finished. */
+/* Appends ids and computes them. Afterwards pith_session_logits holds the row of the last one. On
+ * PITH_ERROR_LIMIT (context full) nothing is appended; on PITH_ERROR_CANCELLED the session keeps
+ * the steps that were finished. */
 PITH_API pith_status pith_session_append(pith_session *session, const int32_t *ids, size_t n_ids,
                                          pith_progress progress, void *user, pith_error *error);
-/* The same, with the logits of every id handed to `rows` in blocks (row-major, n_vocab wide). rows returns non-zero to cancel. */
+/* The same, with the logits of every id handed to `rows` in blocks (row-major, n_vocab wide).
+ * rows returns non-zero to cancel. */
 typedef int (*pith_rows)(void *user, size_t first, size_t n, const float *logits);
 PITH_API pith_status pith_session_append_rows(pith_session *session, const int32_t *ids,
                                               size_t n_ids, pith_rows rows, void *user,
                                               pith_error *error);
-/* Forgets everything from position n_keep on. The next append continues there. The logits are gone. */
+/* Forgets everything from position n_keep on. The next append continues there. The logits are
+ * gone. */
 PITH_API pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error);
 PITH_API size_t pith_session_length(const pith_session *session);      /* tokens held */
 PITH_API const int32_t *pith_session_ids(const pith_session *session); /* [length] */
-PITH_API const float *
-pith_session_logits(const pith_session *session); /* [n_vocab] or NULL when there is no last row */
-/* Stops the running (or next) call of this session within one step: append returns PITH_ERROR_CANCELLED, generate keeps
- * what it made and returns PITH_OK with PITH_STOP_CANCELLED. May be called from any thread and from a signal handler. The
- * request is consumed by the call it stops. */
+/* [n_vocab] or NULL when there is no last row. */
+PITH_API const float *pith_session_logits(const pith_session *session);
+/* Stops the running (or next) call of this session within one step: append returns
+ * PITH_ERROR_CANCELLED, generate keeps what it made and returns PITH_OK with PITH_STOP_CANCELLED.
+ * May be called from any thread and from a signal handler. The request is consumed by the call it
+ * stops. */
 PITH_API void pith_session_cancel(pith_session *session);
 
-/* ---- Sampling ------------------------------------------------------------------------------------------------------ */
+/* ---- Sampling ------------------------------------------------------------------------------- */
 
 typedef struct pith_sampler pith_sampler;
 
-/* Applied in this order: penalties, temperature-independent cuts top-k, top-p, min-p, then temperature, then the draw.
- * A negative value in a field with a non-zero default switches that stage off. */
+/* Applied in this order: penalties, temperature-independent cuts top-k, top-p, min-p, then
+ * temperature, then the draw. A negative value in a field with a non-zero default switches that
+ * stage off. */
 typedef struct pith_sampler_options {
     size_t size;
     float temperature; /* 0: greedy (the default) */
     int32_t top_k;     /* 0: off */
     float top_p;       /* 0 or 1: off */
     float min_p;       /* 0: off */
-    float
-        repeat_penalty; /* 0 or 1: off; divides positive and multiplies negative logits of recent tokens */
+    /* 0 or 1: off; divides positive and multiplies negative logits of recent tokens */
+    float repeat_penalty;
     float frequency_penalty; /* 0: off */
     float presence_penalty;  /* 0: off */
     int32_t penalty_window;  /* last tokens considered; 0: 64 */
@@ -334,12 +352,13 @@ typedef struct pith_sampler_options {
 PITH_API pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options *options,
                                       pith_sampler **out, pith_error *error);
 PITH_API void pith_sampler_free(pith_sampler *sampler);
-/* Draws the next token from logits [n_vocab] and remembers it for the penalties. Cannot fail; NaN logits count as -inf. */
+/* Draws the next token from logits [n_vocab] and remembers it for the penalties. Cannot fail;
+ * NaN logits count as -inf. */
 PITH_API int32_t pith_sampler_next(pith_sampler *sampler, const float *logits);
 /* Tells the sampler about tokens it did not draw (a prompt), for the penalties. */
 PITH_API void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
 
-/* ---- Generation ---------------------------------------------------------------------------------------------------- */
+/* ---- Generation ----------------------------------------------------------------------------- */
 
 typedef enum pith_stop {
     PITH_STOP_END,      /* an end token */
@@ -357,8 +376,9 @@ typedef struct pith_generate_options {
     size_t n_stops;
     bool ignore_end;   /* keep going at end tokens */
     bool show_control; /* control tokens appear in the text */
-    /* Complete characters as they are made; size may be 0 for a token that completes none. At the end text that was held
-     * back comes with id -1. All texts together are the reply. Non-zero return stops. */
+    /* Complete characters as they are made; size may be 0 for a token that completes none. At the
+     * end text that was held back comes with id -1. All texts together are the reply. Non-zero
+     * return stops. */
     int (*on_text)(void *user, int32_t id, const char *text, size_t size);
     void *user;
     pith_progress on_prompt; /* progress of reading the prompt */
@@ -367,22 +387,24 @@ typedef struct pith_generate_options {
 
 typedef struct pith_generation {
     pith_stop stop;
-    size_t n_prompt;    /* ids given */
-    size_t n_cached;    /* of these, already in the session */
-    size_t n_predicted; /* ids made, the end token included; they are the last ids of the session */
-    double prompt_ms;   /* reading the prompt */
-    double ttft_ms;     /* from the call to the first token */
+    size_t n_prompt; /* ids given */
+    size_t n_cached; /* of these, already in the session */
+    /* ids made, the end token included; they are the last ids of the session */
+    size_t n_predicted;
+    double prompt_ms;    /* reading the prompt */
+    double ttft_ms;      /* from the call to the first token */
     double predicted_ms; /* from the first token to the last */
 } pith_generation;
 
-/* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds), then generates.
- * The tokens made are in pith_session_ids; the end token is part of them but is not computed. */
+/* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),
+ * then generates. The tokens made are in pith_session_ids; the end token is part of them but is
+ * not computed. */
 PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
                                    const int32_t *prompt, size_t n_prompt,
                                    const pith_generate_options *options, pith_generation *out,
                                    pith_error *error);
 
-/* ---- Looking inside -------------------------------------------------------------------------------------------------- */
+/* ---- Looking inside ------------------------------------------------------------------------- */
 
 /* Time by kind of operation since the last reset. */
 typedef struct pith_profile_row {
@@ -394,15 +416,16 @@ PITH_API void pith_engine_profile(pith_engine *engine, bool enable); /* also res
 PITH_API size_t pith_engine_profile_rows(const pith_engine *engine, pith_profile_row *rows,
                                          size_t capacity);
 
-/* Called with every named buffer of every step: values [n_rows, width], float32. For checking, slow. NULL switches off. */
+/* Called with every named buffer of every step: values [n_rows, width], float32. For checking,
+ * slow. NULL switches off. */
 typedef void (*pith_trace)(void *user, const char *name, size_t n_rows, size_t width,
                            const float *values);
 PITH_API void pith_engine_trace(pith_engine *engine, pith_trace trace, void *user);
 
 typedef struct pith_system_info {
-    char cpu[96];             /* model name */
-    char features[64];        /* tiers of this machine after PITH_CPU, e.g. "avx2 avx512" */
-    int32_t n_cores;          /* cores this process may use */
+    char cpu[96];      /* model name */
+    char features[64]; /* tiers of this machine after PITH_CPU, e.g. "avx2 avx512" */
+    int32_t n_cores;   /* cores this process may use */
     uint64_t memory_bytes, memory_available_bytes;
 } pith_system_info;
 /* Fails with PITH_ERROR_ARGUMENT when PITH_CPU names an unknown tier. */

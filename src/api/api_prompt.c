@@ -56,8 +56,7 @@ pith_status pith_prompt_render(const pith_model *model, const char *template_tex
                                const char *context_json, pith_prompt **out, pith_error *error) {
     if (!out) return pith_fail_null(error, "out");
     *out = NULL;
-    if (!model && !template_text)
-        return pith_fail_null(error, "model, with template_text,");
+    if (!model && !template_text) return pith_fail_null(error, "model, with template_text,");
     if (!context_json) return pith_fail_null(error, "context_json");
     if (!template_text) template_text = model->chat_template;
     if (!template_text) {
