@@ -2,9 +2,10 @@
  *
  * The bounded cursor: the only way in which untrusted bytes are parsed.
  *
- * Invariant: position <= size always. A read that does not fit sets `failed`, returns zero (an empty span) and moves
- * nothing; `failed` is never cleared here, and later reads that would fit still work, so a caller may check once
- * after a group of reads. Numbers are assembled from bytes: any alignment, any byte order of the machine.
+ * Invariant: position <= size always. A read that does not fit sets `failed`, returns zero (an
+ * empty span) and moves nothing; `failed` is never cleared here, and later reads that would fit
+ * still work, so a caller may check once after a group of reads. Numbers are assembled from
+ * bytes: any alignment, any byte order of the machine.
  *
  * It knows nothing of what the bytes mean. Read next: gguf.
  */

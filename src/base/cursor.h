@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bounded little-endian reading of untrusted bytes. A read past the end sets `failed`, returns 0 and leaves the
- * position where it was; check once after a group of reads. */
+ * Bounded little-endian reading of untrusted bytes. A read past the end sets `failed`, returns 0
+ * and leaves the position where it was; check once after a group of reads. */
 #ifndef PITH_BASE_CURSOR_H
 #define PITH_BASE_CURSOR_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * IEEE binary16 and bfloat16 conversions, round to nearest even (facts: IEEE 754-2019; formats page 2.2). */
+ * IEEE binary16 and bfloat16 conversions, round to nearest even (facts: IEEE 754-2019; formats
+ * page 2.2). */
 #ifndef PITH_BASE_FLOAT16_H
 #define PITH_BASE_FLOAT16_H
 
@@ -39,7 +40,9 @@ static inline uint16_t pith_f16_of_f32(float f) {
     return (uint16_t)(sign | (a - 0x38000000u + 0xFFFu + odd) >> 13);
 }
 
-static inline float pith_f32_of_bf16(uint16_t h) { return pith_f32_of_bits((uint32_t)h << 16); }
+static inline float pith_f32_of_bf16(uint16_t h) {
+    return pith_f32_of_bits((uint32_t)h << 16);
+}
 
 static inline uint16_t pith_bf16_of_f32(float f) {
     uint32_t u = pith_bits_of_f32(f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pith_hash: SipHash-1-3 (Aumasson and Bernstein 2012, one compression and three finalization rounds), keyed by the
- * seed. Chosen over faster mixers because maps are filled from untrusted files: with a seed that the file's author
- * does not know, keys that collide cannot be prepared.
+ * pith_hash: SipHash-1-3 (Aumasson and Bernstein 2012, one compression and three finalization
+ * rounds), keyed by the seed. Chosen over faster mixers because maps are filled from untrusted
+ * files: with a seed that the file's author does not know, keys that collide cannot be prepared.
  *
  * Invariant: bytes are read as little-endian words, so the value is the same on every platform.
  * It is no message authentication. Read next: map.c.

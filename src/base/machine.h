@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { /* pith_machine_arm */
+/* Bits of pith_machine_arm. */
+enum {
     PITH_MACHINE_ARM_SIMD = 1u << 0,    /* Advanced SIMD */
     PITH_MACHINE_ARM_FP16 = 1u << 1,    /* scalar and vector half arithmetic */
     PITH_MACHINE_ARM_DOTPROD = 1u << 2, /* SDOT, UDOT */
@@ -16,10 +17,11 @@ enum { /* pith_machine_arm */
 
 /* Instructions of an ARM processor that the system lets programs use; 0 elsewhere. */
 uint32_t pith_machine_arm(void);
-/* Asks the system for the AMX tile registers, once for the whole process; false when it refuses or knows none.
- * Threads made later have the permission too. */
+/* Asks the system for the AMX tile registers, once for the whole process; false when it refuses
+ * or knows none. Threads made later have the permission too. */
 bool pith_machine_permit_amx(void);
-/* The system's name for the processor or the board, NUL-terminated, "" when it has none. capacity > 0. */
+/* The system's name for the processor or the board, NUL-terminated, "" when it has none.
+ * capacity > 0. */
 void pith_machine_model(char *text, size_t capacity);
 
 #endif

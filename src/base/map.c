@@ -2,9 +2,10 @@
  *
  * Open addressing with linear probing over a power-of-two table.
  *
- * Invariant: at most three quarters of the slots are taken, so every probe ends at a free slot; slot.hash is the key's
- * hash under map->seed. The seed is drawn when the first table is made: keys come from untrusted files, and with a
- * fixed seed their author could make all of them collide. Nothing can be removed, and there is no order to rely on.
+ * Invariant: at most three quarters of the slots are taken, so every probe ends at a free slot;
+ * slot.hash is the key's hash under map->seed. The seed is drawn when the first table is made:
+ * keys come from untrusted files, and with a fixed seed their author could make all of them
+ * collide. Nothing can be removed, and there is no order to rely on.
  *
  * Read next: hash.c.
  */

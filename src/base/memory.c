@@ -2,9 +2,10 @@
  *
  * The heap as the library sees it, and checked size arithmetic.
  *
- * Invariant: a product or sum of sizes is checked before it is used, and a size of 0 still gives a pointer that can be
- * told from failure. Every allocation of the library ends in malloc, calloc or realloc in this file, so a test that
- * wraps those three at link time can make the n-th allocation fail.
+ * Invariant: a product or sum of sizes is checked before it is used, and a size of 0 still gives
+ * a pointer that can be told from failure. Every allocation of the library ends in malloc,
+ * calloc or realloc in this file, so a test that wraps those three at link time can make the
+ * n-th allocation fail.
  *
  * It keeps no count and no list: ceilings are the business of those who plan (kv, engine).
  * Read next: os_memory.c for regions.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What base asks of the operating system. Private to base: other rooms use source.h, memory.h, clock.h and pool.h.
- * Each function has one POSIX body (os_<noun>.c) and one Windows body (os_<noun>_windows.c); each file is guarded as
- * a whole, so that the build may list all of them everywhere. */
+ * What base asks of the operating system. Private to base: other rooms use source.h, memory.h,
+ * clock.h and pool.h. Each function has one POSIX body (os_<noun>.c) and one Windows body
+ * (os_<noun>_windows.c); each file is guarded as a whole, so that the build may list all of them
+ * everywhere. */
 #ifndef PITH_BASE_OS_H
 #define PITH_BASE_OS_H
 
@@ -21,14 +22,16 @@ pith_status pith_os_file_open(const char *path, pith_os_file *out, pith_error *e
 /* A duplicate of `descriptor` that the caller's close does not touch. */
 pith_status pith_os_file_duplicate(int descriptor, pith_os_file *out, pith_error *error);
 void pith_os_file_close(pith_os_file *file);
-/* Fills buffer; returns 0, an errno-like code > 0, or -1 when the file ends before. Does not move a position. */
+/* Fills buffer; returns 0, an errno-like code > 0, or -1 when the file ends before. Does not
+ * move a position. */
 int pith_os_file_read(const pith_os_file *file, uint64_t offset, void *buffer, size_t size);
 /* Starts reading this range into the page cache; a hint. */
 void pith_os_file_prefetch(const pith_os_file *file, uint64_t offset, uint64_t size);
 /* The sentence part for a code from pith_os_file_read. */
 void pith_os_error_text(int code, char *text, size_t capacity);
 
-/* A read-only view of a range of a file. data points at `offset`; base and base_size are what the system gave. */
+/* A read-only view of a range of a file. data points at `offset`; base and base_size are what
+ * the system gave. */
 typedef struct pith_os_view {
     const uint8_t *data;
     uint64_t size;
@@ -43,10 +46,12 @@ double pith_os_view_resident(const pith_os_view *view); /* 0..1, -1 unknown */
 
 /* ---- Limits set from outside (os_cgroup.c on Linux; "none" elsewhere) ---- */
 
-double pith_os_cpu_quota(void);            /* cores' worth of time this process may use; 0: no limit */
-uint64_t pith_os_memory_limit(void);       /* bytes; 0: no limit */
-uint64_t pith_os_memory_limit_left(void);  /* bytes below the limit, cache that can be dropped counted as free */
-int pith_os_cpu_affinity(void);            /* cores that the scheduler may give us, at least 1 (os_thread.c) */
+double pith_os_cpu_quota(void);      /* cores' worth of time this process may use; 0: no limit */
+uint64_t pith_os_memory_limit(void); /* bytes; 0: no limit */
+/* Bytes below the limit; cache that can be dropped counts as free. */
+uint64_t pith_os_memory_limit_left(void);
+/* Cores that the scheduler may give us, at least 1 (os_thread.c). */
+int pith_os_cpu_affinity(void);
 
 /* ---- Threads (os_thread.c) ---- */
 
@@ -54,7 +59,8 @@ typedef struct pith_os_thread {
     uintptr_t handle;
 } pith_os_thread;
 
-/* The thread blocks asynchronous signals. false: the system has no more threads for us. `start` must outlive it. */
+/* The thread blocks asynchronous signals. false: the system has no more threads for us. `start`
+ * must outlive it. */
 typedef struct pith_os_thread_start {
     void (*function)(void *user, int thread);
     void *user;
@@ -62,9 +68,9 @@ typedef struct pith_os_thread_start {
 } pith_os_thread_start;
 bool pith_os_thread_open(pith_os_thread *thread, pith_os_thread_start *start);
 void pith_os_thread_join(pith_os_thread *thread);
-void pith_os_yield(void);
 
-/* A word to sleep on: futex, WaitOnAddress, or a lock and a condition where the system has neither. */
+/* A word to sleep on: futex, WaitOnAddress, or a lock and a condition where the system has
+ * neither. */
 typedef struct pith_os_gate {
     _Atomic uint32_t word;
     void *fallback; /* NULL where the system waits on the word itself */

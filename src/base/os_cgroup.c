@@ -2,12 +2,14 @@
  *
  * Limits that a container sets: cgroup v2 and v1 on Linux, none elsewhere.
  *
- * A limit holds for the group and for all groups above it, so the path from /proc/self/cgroup is walked up to the
- * root and the smallest value wins. Inside a container the path may be one of the host's that is not mounted here;
- * the walk then ends at the mounted root, which is the container's own group.
+ * A limit holds for the group and for all groups above it, so the path from /proc/self/cgroup is
+ * walked up to the root and the smallest value wins. Inside a container the path may be one of
+ * the host's that is not mounted here; the walk then ends at the mounted root, which is the
+ * container's own group.
  *
  *   v2  /sys/fs/cgroup/<path>/cpu.max ("max 100000"), memory.max, memory.current, memory.stat
- *   v1  /sys/fs/cgroup/cpu/<path>/cpu.cfs_quota_us, .../memory/<path>/memory.limit_in_bytes, usage_in_bytes
+ *   v1  /sys/fs/cgroup/cpu/<path>/cpu.cfs_quota_us, cpu.cfs_period_us
+ *       /sys/fs/cgroup/memory/<path>/memory.limit_in_bytes, memory.usage_in_bytes, memory.stat
  *
  * Read next: os_clock.c and pool.c, which ask.
  */
@@ -25,7 +27,8 @@ enum { PATH_SIZE = 1024, TEXT_SIZE = 8192 };
 /* "no limit" in v1 is a number near 2^63. */
 #define MEMORY_UNLIMITED ((uint64_t)1 << 60)
 
-/* True when `list` ("cpu,cpuacct") names `controller`; v2's line has an empty list and is named "". */
+/* True when `list` ("cpu,cpuacct") names `controller`; v2's line has an empty list and is named
+ * "". */
 static bool list_names(const char *list, size_t size, const char *controller) {
     size_t wanted = strlen(controller);
     if (wanted == 0) return size == 0;

@@ -2,8 +2,8 @@
  *
  * Time and memory figures on POSIX systems.
  *
- * Invariant: 0 means unknown, never a guess. Inside a container the smaller of the machine's and the group's figures
- * is told. Only Linux tells what is available; elsewhere it is unknown.
+ * Invariant: 0 means unknown, never a guess. Inside a container the smaller of the machine's and
+ * the group's figures is told. Only Linux tells what is available; elsewhere it is unknown.
  *
  * Read next: os_cgroup.c; os_clock_windows.c is the other body.
  */

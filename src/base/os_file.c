@@ -2,8 +2,9 @@
  *
  * Files on POSIX systems: open, positioned reads, mapping, residency.
  *
- * Invariant: only regular files are opened, and opening never blocks (a FIFO without a writer is refused, not waited
- * for). Reads are split, because systems limit one read to about 2 GiB, and retried on EINTR.
+ * Invariant: only regular files are opened, and opening never blocks (a FIFO without a writer is
+ * refused, not waited for). Reads are split, because systems limit one read to about 2 GiB, and
+ * retried on EINTR.
  *
  * Read next: source.c; os_file_windows.c is the other body.
  */

@@ -2,8 +2,9 @@
  *
  * What POSIX systems say about the processor: the auxiliary vector on Linux, sysctl on macOS.
  *
- * Invariant: an instruction set is reported only when the system says that programs may use it; silence means no.
- * It decides no tiers. Read next: cpu.c; os_machine_windows.c is the other body.
+ * Invariant: an instruction set is reported only when the system says that programs may use it;
+ * silence means no. It decides no tiers. Read next: cpu.c; os_machine_windows.c is the other
+ * body.
  */
 #if !defined(_WIN32)
 

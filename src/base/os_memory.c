@@ -5,8 +5,9 @@
  *   mmap:  |..unmapped..|======= region, a multiple of 2 MiB =======|..unmapped..|
  *                       ^ 2 MiB aligned
  *
- * Invariant: what lies outside the aligned part is given back at once, so a region costs its size and no more.
- * Pages are committed when first written. Read next: memory.h; os_memory_windows.c is the other body.
+ * Invariant: what lies outside the aligned part is given back at once, so a region costs its
+ * size and no more. Pages are committed when first written. Read next: memory.h;
+ * os_memory_windows.c is the other body.
  */
 #if !defined(_WIN32)
 

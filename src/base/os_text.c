@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the small text files in which Linux tells about itself. On other systems the files are absent and every
- * question is answered with false, which callers take as "unknown".
+ * Reads the small text files in which Linux tells about itself. On other systems the files are
+ * absent and every question is answered with false, which callers take as "unknown".
  *
  * Read next: os_cgroup.c and os_clock.c, which ask.
  */

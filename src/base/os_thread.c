@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Threads and gates on POSIX systems. A gate is a futex on Linux; elsewhere a lock and a condition.
+ * Threads and gates on POSIX systems. A gate is a futex on Linux; elsewhere a lock and a
+ * condition.
  *
- * Invariant of a gate: the word changes before anyone is woken, and a sleeper compares the word after it is known to
- * those who wake (in the kernel, or under the lock), so no wake is lost.
+ * Invariant of a gate: the word changes before anyone is woken, and a sleeper compares the word
+ * after it is known to those who wake (in the kernel, or under the lock), so no wake is lost.
  *
- * Threads made here block asynchronous signals: an application's handlers run on its own threads.
- * Read next: pool.c; os_thread_windows.c is the other body.
+ * Threads made here block asynchronous signals: an application's handlers run on its own
+ * threads. Read next: pool.c; os_thread_windows.c is the other body.
  */
 #if !defined(_WIN32)
 
@@ -57,13 +58,10 @@ void pith_os_thread_join(pith_os_thread *thread) {
     pthread_join((pthread_t)thread->handle, NULL);
 }
 
-void pith_os_yield(void) {
-    sched_yield();
-}
-
 #if defined(__linux__)
 
-/* Sets of 1024 bits do not hold the machines that have more; the set grows until the kernel is content. */
+/* Sets of 1024 bits do not hold the machines that have more; the set grows until the kernel is
+ * content. */
 int pith_os_cpu_affinity(void) {
     for (int n = 1024; n <= 1 << 18; n *= 2) {
         cpu_set_t *set = CPU_ALLOC((size_t)n);

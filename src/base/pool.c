@@ -2,8 +2,9 @@
  *
  * The thread pool and its tickets.
  *
- * A ticket is one 64-bit word on a cache line of its own: (tag of the operation, next chunk). Thread t's ticket covers
- * chunks [t n / N, (t+1) n / N) of the running operation. A chunk is taken by compare-and-swap (tag, i) -> (tag, i+1).
+ * A ticket is one 64-bit word on a cache line of its own: (tag of the operation, next chunk).
+ * Thread t's ticket covers chunks [t n / N, (t+1) n / N) of the running operation. A chunk is
+ * taken by compare-and-swap (tag, i) -> (tag, i+1).
  *
  *   ticket t   | tag: operation index, 32 bits | next chunk, 32 bits |
  *              tag older than mine: nobody has begun this range, it starts at its first chunk
@@ -11,18 +12,20 @@
  *              tag newer than mine: my operation is long finished
  *
  * Invariants
- * - Operation k+1 starts only after all chunks of k are done (a thread enters k+1 only then), so one operation runs at
- *   a time and one set of tickets is enough, however far a thread lags.
- * - A finished operation has its mark on every ticket that had chunks. So a late thread's compare-and-swap fails or
- *   finds nothing left: it can neither take a chunk twice nor touch a later operation. (The tag is the low half of
- *   the index. A thread would have to stand still between a load and its compare-and-swap for exactly 2^32
- *   operations to be fooled.)
- * - `done` counts finished chunks of the running operation; whoever completes it sets it back to 0 and then publishes
- *   finished = k + 1. Its acquire/release chain makes every chunk's writes visible to all who go on.
+ * - Operation k+1 starts only after all chunks of k are done (a thread enters k+1 only then), so
+ *   one operation runs at a time and one set of tickets is enough, however far a thread lags.
+ * - A finished operation has its mark on every ticket that had chunks. So a late thread's
+ *   compare-and-swap fails or finds nothing left: it can neither take a chunk twice nor touch a
+ *   later operation. (The tag is the low half of the index: a region has at most 2^31
+ *   operations.)
+ * - `done` counts finished chunks of the running operation; whoever completes it sets it back to
+ *   0 and then publishes finished = k + 1. Its acquire/release chain makes every chunk's writes
+ *   visible to all who go on.
  *
- * Waiting: spin for at most SPIN_NS, then sleep in the gate; no spin at all where threads outnumber cores. Sleepers
- * announce themselves before they look a last time, and whoever publishes looks for sleepers afterwards (both
- * sequentially consistent), so a wake is never lost and none is paid for when nobody sleeps.
+ * Waiting: spin for at most SPIN_NS, then sleep in the gate; no spin at all where threads
+ * outnumber cores. Sleepers announce themselves before they look a last time, and whoever
+ * publishes looks for sleepers afterwards (both sequentially consistent), so a wake is never
+ * lost and none is paid for when nobody sleeps.
  *
  * Read next: os_thread.c; backend/cpu, which runs plans on it.
  */

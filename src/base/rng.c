@@ -2,8 +2,9 @@
  *
  * xoshiro256** 1.0 (Blackman and Vigna 2018) seeded by splitmix64 (Steele, Lea, Flood 2014).
  *
- * Invariant: integer arithmetic, IEEE double + - * / and sqrt only, so a seed gives the same numbers on every
- * platform; that is why the logarithm below is our own (C libraries differ in its last bit).
+ * Invariant: integer arithmetic, IEEE double + - * / and sqrt only, so a seed gives the same
+ * numbers on every platform; that is why the logarithm below is our own (C libraries differ in
+ * its last bit).
  *
  * Not for secrets. Read next: sample.
  */
@@ -41,8 +42,8 @@ double pith_rng_uniform(pith_rng *rng) {
     return (double)(pith_rng_next(rng) >> 11) * 0x1p-53;
 }
 
-/* ln x for 0 < x < 1: x = m 2^e with m in [sqrt 1/2, sqrt 2), ln m = 2 artanh((m-1)/(m+1)) by its series. With
- * |t| <= 0.172 the first term left out is below 2e-18. */
+/* ln x for 0 < x < 1: x = m 2^e with m in [sqrt 1/2, sqrt 2), ln m = 2 artanh((m-1)/(m+1)) by
+ * its series. With |t| <= 0.172 the first term left out is below 2e-18. */
 static double natural_log(double x) {
     int e;
     double m = frexp(x, &e);
@@ -55,7 +56,8 @@ static double natural_log(double x) {
     return 2 * t * sum + e * 0.69314718055994531;
 }
 
-/* Marsaglia's polar method; the second value is dropped so that the state is the four words alone. */
+/* Marsaglia's polar method; the second value is dropped so that the state is the four words
+ * alone. */
 double pith_rng_normal(pith_rng *rng) {
     double x, y, square;
     do {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * xoshiro256** (Blackman, Vigna 2018), seeded by splitmix64: the same numbers on every platform. Not for secrets. */
+ * xoshiro256** (Blackman, Vigna 2018), seeded by splitmix64: the same numbers on every platform.
+ * Not for secrets. */
 #ifndef PITH_BASE_RNG_H
 #define PITH_BASE_RNG_H
 
 #include <stdint.h>
 
-typedef struct pith_rng { uint64_t state[4]; } pith_rng;
+typedef struct pith_rng {
+    uint64_t state[4];
+} pith_rng;
 
 void pith_rng_init(pith_rng *rng, uint64_t seed);
 uint64_t pith_rng_next(pith_rng *rng);

@@ -2,10 +2,11 @@
  *
  * Four kinds of source behind one face: a file (by path or descriptor), memory, and callbacks.
  *
- * Invariant: size is taken when the source is opened and never changes; every read is checked against it before the
- * system is asked. A file cut short afterwards gives PITH_ERROR_IO when read; when mapped it is a fault of the
- * process (pith.h says so). Reading changes nothing in the source, so threads may read at once; pith_source_map and
- * pith_source_close belong to one thread.
+ * Invariant: size is taken when the source is opened and never changes; every read is checked
+ * against it before the system is asked. A file cut short afterwards gives PITH_ERROR_IO when
+ * read; when mapped it is a fault of the process (pith.h says so). Reading changes nothing in
+ * the source, so threads may read at once; pith_source_map and pith_source_close belong to one
+ * thread.
  *
  * It does not interpret bytes and holds no cache. Read next: os_file.c.
  */

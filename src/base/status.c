@@ -2,11 +2,12 @@
  *
  * Status codes as words, and the one way to fill a pith_error.
  *
- * Invariant: after pith_fail, error->text is NUL-terminated, at most 239 bytes, and never ends in half a UTF-8
- * character. The message is formatted aside first, so that a caller may quote the text of the same pith_error.
+ * Invariant: after pith_fail, error->text is NUL-terminated, at most 239 bytes, and never ends
+ * in half a UTF-8 character. The message is formatted aside first, so that a caller may quote
+ * the text of the same pith_error.
  *
- * It decides no policy: what a sentence says is the caller's (what, where, the numbers that disagree, what to do).
- * Read next: text.c.
+ * It decides no policy: what a sentence says is the caller's (what, where, the numbers that
+ * disagree, what to do). Read next: text.c.
  */
 #include "base/status.h"
 

@@ -2,8 +2,9 @@
  *
  * Spans and the growing buffer.
  *
- * Invariant of a buffer: data is NULL and capacity 0, or data[size] is NUL and size < capacity. After a failed
- * allocation the contents stay as they were and every later append does nothing, so a caller checks once.
+ * Invariant of a buffer: data is NULL and capacity 0, or data[size] is NUL and size < capacity.
+ * After a failed allocation the contents stay as they were and every later append does nothing,
+ * so a caller checks once.
  *
  * Read next: utf8.c for characters, hash.c for pith_hash.
  */

@@ -13,8 +13,8 @@
  *   40000..FFFFF    F1..F3  80..BF   80..BF   80..BF
  *   100000..10FFFF  F4      80..8F   80..BF   80..BF   nothing above
  *
- * Invariant: only the second byte's range depends on the first; what the table does not list is ill-formed and each
- * such byte stands alone. Read next: text.h.
+ * Invariant: only the second byte's range depends on the first; what the table does not list is
+ * ill-formed and each such byte stands alone. Read next: text.h.
  */
 #include "base/text.h"
 
@@ -36,7 +36,8 @@ static bool second_fits(uint8_t first, uint8_t second) {
     return second >= low && second <= high;
 }
 
-/* How many of the `size` bytes at `data` fit the character that data[0] announces, up to its length. */
+/* How many of the `size` bytes at `data` fit the character that data[0] announces, up to its
+ * length. */
 static size_t fitting_bytes(const uint8_t *data, size_t size, size_t length) {
     size_t n = 1;
     while (n < size && n < length) {

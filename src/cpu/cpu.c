@@ -2,8 +2,9 @@
  *
  * Tiers by name, and the machine lowered by PITH_CPU.
  *
- * Invariant: the table below is the one list of tiers; `includes` is closed (a tier includes all that its included
- * tiers include), so lowering is one AND. `ref` is no bit: plain C is always there.
+ * Invariant: the table below is the one list of tiers; `includes` is closed (a tier includes all
+ * that its included tiers include), so lowering is one AND. `ref` is no bit: plain C is always
+ * there.
  *
  * It chooses no kernels (kernel does) and keeps nothing: each call asks the machine again.
  * Read next: tiers.c (which bits make a tier), cpuid.c (asking).

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which instructions this machine has, told as tiers (ARCHITECTURE section 8). A tier is granted only when the CPU and
- * the operating system give its whole set. */
+ * Which instructions this machine has, told as tiers (ARCHITECTURE section 8). A tier is granted
+ * only when the CPU and the operating system give its whole set. */
 #ifndef PITH_CPU_CPU_H
 #define PITH_CPU_CPU_H
 
 #include "base/status.h"
 
-enum { /* bits of a feature mask; `ref` is no bit: plain C is always there */
+/* Bits of a feature mask. `ref` is no bit: plain C is always there. */
+enum {
     PITH_CPU_AVX2 = 1u << 0,    /* AVX2 FMA F16C */
     PITH_CPU_AVXVNNI = 1u << 1, /* avx2 + AVX-VNNI */
     PITH_CPU_AVX512 = 1u << 2,  /* avx2 + F BW DQ VL VNNI */
@@ -17,8 +18,9 @@ enum { /* bits of a feature mask; `ref` is no bit: plain C is always there */
 };
 
 uint32_t pith_cpu_detect(void);
-/* Lowers `features` to what the tier called `name` includes ("ref", "avx2", ...; NULL or "" leaves them). An unknown name is an error
- * that lists the known ones. A tier that the machine lacks is an error too. */
+/* Lowers `features` to what the tier called `name` includes ("ref", "avx2", ...; NULL or ""
+ * leaves them). An unknown name is an error that lists the known ones. A tier that the machine
+ * lacks is an error too. */
 pith_status pith_cpu_limit(uint32_t features, const char *name, uint32_t *out, pith_error *error);
 /* pith_cpu_detect limited by the environment variable PITH_CPU. */
 pith_status pith_cpu_features(uint32_t *out, pith_error *error);

@@ -2,9 +2,9 @@
  *
  * Asks an x86 processor about itself (CPUID, XGETBV); on other machines there is nothing to ask.
  *
- * Invariant: a leaf above the highest one that the processor names is never read (old processors repeat another
- * leaf's values there), and XGETBV is executed only when OSXSAVE says that the system has enabled it.
- * It decides nothing. Read next: tiers.c.
+ * Invariant: a leaf above the highest one that the processor names is never read (old processors
+ * repeat another leaf's values there), and XGETBV is executed only when OSXSAVE says that the
+ * system has enabled it. It decides nothing. Read next: tiers.c.
  */
 #include "cpu/tiers.h"
 

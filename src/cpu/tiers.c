@@ -2,8 +2,9 @@
  *
  * From feature bits to tiers.
  *
- * Invariant: a tier is granted only when every instruction set that its files are compiled for (cmake/flags.cmake) is
- * there and the system saves the registers it uses; a tier never comes without the tiers it includes.
+ * Invariant: a tier is granted only when every instruction set that its files are compiled for
+ * (cmake/flags.cmake) is there and the system saves the registers it uses; a tier never comes
+ * without the tiers it includes.
  *
  *   avx2     FMA F16C AVX2                        XCR0 SSE, AVX (bits 1, 2)
  *   avxvnni  avx2 + AVX-VNNI

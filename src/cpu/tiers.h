@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to cpu: what a processor says of itself, and the tiers that follow from it. Asking and deciding are two
- * steps so that tests can decide for processors they do not run on. */
+ * Private to cpu: what a processor says of itself, and the tiers that follow from it. Asking and
+ * deciding are two steps so that tests can decide for processors they do not run on. */
 #ifndef PITH_CPU_TIERS_H
 #define PITH_CPU_TIERS_H
 
@@ -15,7 +15,8 @@ typedef struct pith_cpu_x86 { /* registers of the CPUID leaves; 0 where a leaf i
     uint64_t xcr0;                            /* state that the system saves; 0 without OSXSAVE */
 } pith_cpu_x86;
 
-/* `amx_permitted` counts only where the processor and XCR0 offer AMX: ask with pith_cpu_x86_offers_amx first. */
+/* `amx_permitted` counts only where the processor and XCR0 offer AMX: ask with
+ * pith_cpu_x86_offers_amx first. */
 uint32_t pith_cpu_tiers_x86(const pith_cpu_x86 *x86, bool amx_permitted);
 bool pith_cpu_x86_offers_amx(const pith_cpu_x86 *x86);
 /* machine: bits of pith_machine_arm. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promise: no read goes past the end, whatever its size; a refused read moves nothing and is remembered.
+ * Promise: no read goes past the end, whatever its size; a refused read moves nothing and is
+ * remembered.
  */
 #include <setjmp.h>
 #include <stdarg.h>

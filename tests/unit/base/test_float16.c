@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: every half converts exactly and comes back; conversion to half and bfloat16 rounds to nearest, ties to
- * even, compared with a definition by search among neighbours in double arithmetic.
+ * Promises: every half converts exactly and comes back; conversion to half and bfloat16 rounds
+ * to nearest, ties to even, compared with a definition by search among neighbours in double
+ * arithmetic.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -40,7 +41,8 @@ static void test_every_half_is_exact_and_returns(void **state) {
     }
 }
 
-/* Between each half and the next: the tie goes to the even one, anything beside it to the nearer one. */
+/* Between each half and the next: the tie goes to the even one, anything beside it to the nearer
+ * one. */
 static void test_half_ties(void **state) {
     (void)state;
     for (uint32_t h = 0; h < 0x7BFF; h++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: every key inserted is found with its first value, no other key is; growth loses nothing.
+ * Promises: every key inserted is found with its first value, no other key is; growth loses
+ * nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: sizes that overflow are refused, never wrapped; size 0 gives a pointer; aligned blocks and regions are
- * aligned, writable to their last byte, and zero where that is promised.
+ * Promises: sizes that overflow are refused, never wrapped; size 0 gives a pointer; aligned
+ * blocks and regions are aligned, writable to their last byte, and zero where that is promised.
  */
 #include <setjmp.h>
 #include <stdarg.h>

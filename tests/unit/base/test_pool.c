@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: over all threads each chunk of each operation runs exactly once; what an operation wrote is seen by all in
- * the next; a thread may lag by any number of operations; waiting threads sleep; the float environment is the default
- * one in all threads and the caller's is untouched.
+ * Promises: over all threads each chunk of each operation runs exactly once; what an operation
+ * wrote is seen by all in the next; a thread may lag by any number of operations; waiting
+ * threads sleep; the float environment is the default one in all threads and the caller's is
+ * untouched.
  *
- * Chunks write plain memory, so ThreadSanitizer reports a join that does not order them. Delays are seeded spins.
+ * Chunks write plain memory, so ThreadSanitizer reports a join that does not order them. Delays
+ * are seeded spins.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <fenv.h>
@@ -200,7 +202,8 @@ static void lag_chunk(void *user, uint32_t i, int thread) {
     if (thread == l->last) atomic_fetch_add(&l->n_by_last, 1);
 }
 
-/* The last thread starts only when all others have done everything: the operations cannot have waited for it. */
+/* The last thread starts only when all others have done everything: the operations cannot have
+ * waited for it. */
 static void run_with_lag(void *user, int thread, int n_threads) {
     lag *l = user;
     if (thread == l->last) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: the generator is xoshiro256** seeded by splitmix64 (published values), uniform numbers lie in [0, 1), and
- * normal ones have the moments of the normal distribution and the same bits on every platform.
+ * Promises: the generator is xoshiro256** seeded by splitmix64 (published values), uniform
+ * numbers lie in [0, 1), and normal ones have the moments of the normal distribution and the
+ * same bits on every platform.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: four kinds of source behave alike; nothing past the size taken at open is read; what cannot be opened is
- * refused with a sentence and without waiting.
+ * Promises: four kinds of source behave alike; nothing past the size taken at open is read; what
+ * cannot be opened is refused with a sentence and without waiting.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promise: whatever is put into a pith_error, its text ends within its 240 bytes and on a whole character.
+ * Promise: whatever is put into a pith_error, its text ends within its 240 bytes and on a whole
+ * character.
  */
 #include <setjmp.h>
 #include <stdarg.h>

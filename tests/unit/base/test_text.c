@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: a buffer is always NUL-terminated and survives a failed allocation unchanged; spans compare by bytes; the
- * hash is SipHash-1-3 and the same everywhere.
+ * Promises: a buffer is always NUL-terminated and survives a failed allocation unchanged; spans
+ * compare by bytes; the hash is SipHash-1-3 and the same everywhere.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +93,8 @@ static void test_failed_append_is_remembered(void **state) {
     pith_buffer_deinit(&buffer);
 }
 
-/* Values from an implementation of SipHash-1-3 of its own (key: seed and its complement, little-endian words). */
+/* Values from an implementation of SipHash-1-3 of its own (key: seed and its complement,
+ * little-endian words). */
 static void test_hash_values(void **state) {
     (void)state;
     static const struct {

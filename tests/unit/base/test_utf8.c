@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promise: exactly the well-formed byte sequences of Unicode's table 3-7 are characters. Every code point, every two-
- * and three-byte sequence, and the four-byte ones around each limit are compared with a slow definition that decodes
- * loosely and then refuses overlong forms, surrogates and values above 10FFFF.
+ * Promise: exactly the well-formed byte sequences of Unicode's table 3-7 are characters. Every
+ * code point, every two- and three-byte sequence, and the four-byte ones around each limit are
+ * compared with a slow definition that decodes loosely and then refuses overlong forms,
+ * surrogates and values above 10FFFF.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,7 +132,8 @@ static void test_known_ill_formed(void **state) {
     }
 }
 
-/* incomplete(data) = n means: some continuation makes the last n bytes a character, and n is the largest such. */
+/* incomplete(data) = n means: some continuation makes the last n bytes a character, and n is the
+ * largest such. */
 static size_t slow_incomplete(const uint8_t *bytes, size_t size) {
     static const uint8_t fill[] = {0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF};
     for (size_t n = size < 3 ? size : 3; n > 0; n--) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: PITH_CPU lowers the machine to a tier and what it includes; a wrong name is refused with the names that
- * exist; what is detected agrees with what the compiler's own runtime and the kernel say.
+ * Promises: PITH_CPU lowers the machine to a tier and what it includes; a wrong name is refused
+ * with the names that exist; what is detected agrees with what the compiler's own runtime and
+ * the kernel say.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>

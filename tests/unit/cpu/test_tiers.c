@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promise: a tier is granted only when processor and system give its whole set. Feature words of real processors are
- * written down here; each bit of a set is then taken away in turn and the tier must go.
+ * Promise: a tier is granted only when processor and system give its whole set. Feature words of
+ * real processors are written down here; each bit of a set is then taken away in turn and the
+ * tier must go.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +55,8 @@ static void test_real_processors(void **state) {
     assert_int_equal(pith_cpu_tiers_x86(&x86, false), with_avx512 | PITH_CPU_AVXVNNI);
 }
 
-/* Clears each bit of *word in turn; afterwards `lost` must not be granted, for each set bit in `bits`. */
+/* Clears each bit of *word in turn; afterwards `lost` must not be granted, for each set bit in
+ * `bits`. */
 static void each_bit_matters(pith_cpu_x86 *x86, uint32_t *word, uint32_t bits, uint32_t lost) {
     assert_int_equal(pith_cpu_tiers_x86(x86, true) & lost, lost);
     for (int i = 0; i < 32; i++) {
