@@ -32,10 +32,9 @@
 #include "base/pool.h"
 
 #include "base/clock.h"
+#include "base/float_mode.h"
 #include "base/memory.h"
 #include "base/os.h"
-
-#include <fenv.h>
 
 enum { THREAD_LIMIT = 1024, LINE = 64, PAUSES_PER_LOOK = 32 };
 #define SPIN_NS 50000u
@@ -134,7 +133,7 @@ static void event_publish(pool_event *event, uint64_t count) {
 static void worker_main(void *user, int thread) {
     pith_pool *pool = user;
     uint64_t n_workers = (uint64_t)pool->n_threads - 1;
-    fesetenv(FE_DFL_ENV);
+    (void)pith_float_mode_begin();
     for (uint64_t region = 1;; region++) {
         event_await(&pool->begun, region, pool->spin);
         if (pool->stop) return;
@@ -153,9 +152,7 @@ static void reset_operations(pith_pool *pool) {
 
 void pith_pool_run(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
                    void *user) {
-    fenv_t caller;
-    fegetenv(&caller);
-    fesetenv(FE_DFL_ENV);
+    uint64_t float_mode = pith_float_mode_begin();
     if (pool->n_threads == 1) {
         function(user, 0, 1);
     } else {
@@ -167,7 +164,7 @@ void pith_pool_run(pith_pool *pool, void (*function)(void *user, int thread, int
         function(user, 0, pool->n_threads);
         event_await(&pool->left, region * ((uint64_t)pool->n_threads - 1), pool->spin);
     }
-    fesetenv(&caller);
+    pith_float_mode_end(float_mode);
 }
 
 /* ---- Operations ---- */

@@ -9,22 +9,23 @@
 
 typedef struct pith_pool pith_pool;
 
-/* n_threads >= 1 counts the caller. Threads get the float environment (round to nearest, no
- * flush to zero). */
+/* n_threads, 1 to 1024, counts the caller. */
 pith_status pith_pool_new(int n_threads, pith_pool **out, pith_error *error);
 void pith_pool_free(pith_pool *pool);
 int pith_pool_size(const pith_pool *pool);
 
-/* Runs function(user, thread, n_threads) on all threads and returns when all have returned. Not
+/* Runs function(user, thread, n_threads) on all threads and returns when all have returned. All of
+ * them round to nearest and flush nothing to zero meanwhile; the caller's mode is restored. Not
  * reentrant. */
 void pith_pool_run(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
                    void *user);
 
 /* Inside a region: an operation of n_chunks independent chunks, `index` counting the operations
- * of the region from 0 (every thread calls with the same sequence). Calls chunk(user, i, thread)
- * for each i exactly once over all threads: a thread starts in its own region of the range and
- * then steals. Returns when ALL chunks of this operation are done, not when all threads have
- * arrived; a late thread finds an operation finished and goes on to the next. */
+ * of the region from 0, below 2^31 (every thread calls with the same sequence). Calls
+ * chunk(user, i, thread) for each i exactly once over all threads: a thread starts in its own
+ * region of the range and then steals. Returns when ALL chunks of this operation are done, not
+ * when all threads have arrived; a late thread finds an operation finished and goes on to the
+ * next. */
 void pith_pool_for(pith_pool *pool, uint64_t index, uint32_t n_chunks,
                    void (*chunk)(void *user, uint32_t i, int thread), void *user, int thread);
 

@@ -28,6 +28,12 @@
 
 enum { SIZE = 100003 }; /* no multiple of a page */
 
+#if defined(_WIN32)
+static const bool residency_is_known = false;
+#else
+static const bool residency_is_known = true;
+#endif
+
 static uint8_t content[SIZE];
 
 static const char *scratch(const char *name) {
@@ -62,6 +68,14 @@ static int refuse_to_read(void *user, uint64_t offset, void *buffer, size_t size
     return 9;
 }
 
+static void check_resident(const pith_source *source, bool maps) {
+    double share = pith_source_resident(source);
+    bool unknown = share < 0 && share > -2;
+    if (maps && residency_is_known) unknown = false;
+    if (!unknown && !(share >= 0 && share <= 1)) fail_msg("resident share %g", share);
+    if (!maps && !unknown) fail_msg("a reader cannot know its share, %g", share);
+}
+
 /* Every read at, before and past the limits; then the map. */
 static void check_source(pith_source *source, const uint8_t *expected, uint64_t size, bool maps) {
     assert_true(pith_source_size(source) == size);
@@ -85,8 +99,7 @@ static void check_source(pith_source *source, const uint8_t *expected, uint64_t 
         if (!fits) assert_non_null(strstr(error.text, pith_source_name(source)));
         pith_source_prefetch(source, offset, n);
     }
-    double resident = pith_source_resident(source);
-    assert_true(maps ? resident >= 0 && resident <= 1 : resident < 0);
+    check_resident(source, maps);
     const uint8_t *map = pith_source_map(source);
     if (!maps) {
         assert_null(map);
@@ -95,8 +108,7 @@ static void check_source(pith_source *source, const uint8_t *expected, uint64_t 
     assert_non_null(map);
     if (size) assert_memory_equal(map, expected, (size_t)size);
     assert_ptr_equal(pith_source_map(source), map);
-    resident = pith_source_resident(source);
-    assert_true(resident >= 0 && resident <= 1);
+    check_resident(source, maps);
     pith_source_prefetch(source, 0, size);
     pith_source_prefetch(source, size / 2, UINT64_MAX);
     pith_source_prefetch(source, UINT64_MAX, UINT64_MAX);
@@ -231,9 +243,10 @@ static void test_what_is_no_file(void **state) {
     (void)state;
     refused(NULL, PITH_ERROR_ARGUMENT, "empty");
     refused("", PITH_ERROR_ARGUMENT, "empty");
-    refused("no/such/file.gguf", PITH_ERROR_NOT_FOUND, "no/such/file.gguf: there is no such file");
+    refused("no/such/file.gguf", PITH_ERROR_NOT_FOUND, "no/such/file.gguf: ");
     refused(".", PITH_ERROR_IO, "directory");
 #if !defined(_WIN32)
+    refused("none.gguf", PITH_ERROR_NOT_FOUND, "none.gguf: there is no such file");
     const char *path = scratch("fifo");
     remove(path);
     assert_int_equal(mkfifo(path, 0600), 0);

@@ -17,6 +17,16 @@
 
 #include "cpu/cpu.h"
 
+#if defined(_WIN32)
+static void set_tier(const char *name) {
+    _putenv_s("PITH_CPU", name);
+}
+#else
+static void set_tier(const char *name) {
+    setenv("PITH_CPU", name, 1);
+}
+#endif
+
 static const uint32_t x86_all = PITH_CPU_AVX2 | PITH_CPU_AVXVNNI | PITH_CPU_AVX512 | PITH_CPU_AMX;
 
 static void test_limit_keeps_what_a_tier_includes(void **state) {
@@ -105,17 +115,17 @@ static void test_text_fits_its_buffer(void **state) {
 static void test_environment_lowers_the_machine(void **state) {
     (void)state;
     uint32_t machine = pith_cpu_detect(), out = 99;
-    unsetenv("PITH_CPU");
+    set_tier("");
     assert_int_equal(pith_cpu_features(&out, NULL), PITH_OK);
     assert_int_equal(out, machine);
-    setenv("PITH_CPU", "ref", 1);
+    set_tier("ref");
     assert_int_equal(pith_cpu_features(&out, NULL), PITH_OK);
     assert_int_equal(out, 0);
-    setenv("PITH_CPU", "pentium", 1);
+    set_tier("pentium");
     pith_error error = {0};
     assert_int_equal(pith_cpu_features(&out, &error), PITH_ERROR_ARGUMENT);
     assert_non_null(strstr(error.text, "PITH_CPU"));
-    unsetenv("PITH_CPU");
+    set_tier("");
 }
 
 static void test_detection_agrees_with_the_compiler(void **state) {
@@ -155,6 +165,9 @@ static bool kernel_says(const char *flag, bool *known) {
 
 static void test_detection_agrees_with_the_kernel(void **state) {
     (void)state;
+#if !defined(__x86_64__)
+    skip(); /* an emulator may show its host's list */
+#endif
     bool known;
     bool vnni = kernel_says("avx_vnni", &known), avx512 = kernel_says("avx512_vnni", &known);
     bool amx = kernel_says("amx_int8", &known);
