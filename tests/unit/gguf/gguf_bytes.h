@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* formats page B3: written by the reference writer. */
 static inline const uint8_t *b3_file(size_t *size) {
@@ -196,6 +198,21 @@ static inline void refuse_and_reset(pith_buffer *file, pith_status status, const
 static inline void accept_and_reset(pith_buffer *file) {
     expect_good(file);
     pith_buffer_reset(file);
+}
+
+static inline bool make_folder_at(const char *path) {
+#if defined(_WIN32)
+    return mkdir(path) == 0;
+#else
+    return mkdir(path, 0777) == 0;
+#endif
+}
+
+/* A folder for one test program in the build folder; removed with rmdir. */
+static inline bool make_scratch_folder(const char *name, char *path, size_t capacity) {
+    const char *parent = getenv("PITH_BINARY_DIR");
+    snprintf(path, capacity, "%s/%s-%d", parent ? parent : ".", name, (int)getpid());
+    return make_folder_at(path);
 }
 
 /* A path for a file of this test in the build folder. */

@@ -2,6 +2,8 @@
  * Files broken everywhere: cut after each byte, each bit flipped, each byte set to an extreme, and the n-th allocation
  * refused for all n. Each must be opened or refused with a sentence; under address and undefined sanitizers nothing
  * else may happen. Copies have exactly their size, so that one byte too far is caught. */
+#define _XOPEN_SOURCE 700 /* mkdir, getpid */
+
 #include "gguf_bytes.h"
 #include "support/failing_memory.h"
 #include "support/gguf_walk.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every published limit at its value and one past it, and headers that claim more than the file holds: those must be
  * refused before memory is asked for. */
+#define _XOPEN_SOURCE 700 /* mkdir, getpid */
+
 #include "gguf_bytes.h"
 #include "support/failing_memory.h"
 #include "support/gguf_walk.h"

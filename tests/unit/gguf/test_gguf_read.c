@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading: the reference file byte for byte, every value type, the typed reader, and files that are wrong in one way
  * each, which are refused with a sentence that names the place and the numbers. */
+#define _XOPEN_SOURCE 700 /* mkdir, getpid */
+
 #include "gguf_bytes.h"
 #include "support/gguf_walk.h"
 
