@@ -14,7 +14,13 @@
 typedef int32_t pith_value; /* -1: none */
 #define PITH_NO_VALUE (-1)
 
-typedef enum pith_activation { PITH_ACT_NONE, PITH_ACT_SILU, PITH_ACT_GELU, PITH_ACT_GELU_ERF, PITH_ACT_RELU2 } pith_activation;
+typedef enum pith_activation {
+    PITH_ACT_NONE,
+    PITH_ACT_SILU,
+    PITH_ACT_GELU,
+    PITH_ACT_GELU_ERF,
+    PITH_ACT_RELU2
+} pith_activation;
 typedef enum pith_norm_kind { PITH_NORM_RMS, PITH_NORM_LAYER } pith_norm_kind;
 
 typedef struct pith_plan pith_plan;
@@ -26,13 +32,15 @@ pith_status pith_plan_check(const pith_plan *plan, pith_error *error);
 void pith_plan_layer(pith_plan *plan, int32_t layer);
 
 /* rows of `table` [n_vocab rows] by the step's tokens, times scale. -> [n, n_embd] */
-pith_value pith_plan_embed(pith_plan *plan, const char *name, const pith_weight *table, float scale);
+pith_value pith_plan_embed(pith_plan *plan, const char *name, const pith_weight *table,
+                           float scale);
 
 typedef struct pith_norm_op {
     pith_norm_kind kind;
     pith_value x;
     const pith_weight *weight, *bias; /* NULL: absent */
-    uint32_t group;                   /* elements normalised together (a head); 0: the whole row. weight has `group` elements then */
+    uint32_t
+        group; /* elements normalised together (a head); 0: the whole row. weight has `group` elements then */
     float eps;
 } pith_norm_op;
 pith_value pith_plan_norm(pith_plan *plan, const char *name, const pith_norm_op *op);
@@ -53,16 +61,18 @@ void pith_plan_linear(pith_plan *plan, const char *name, const pith_linear_op *o
 /* How positions become angles; one per distinct setting of a model. The engine fills the tables of a step. */
 typedef struct pith_rope {
     uint32_t n_rot;
-    bool neox;               /* half-split pairs; else neighbours */
-    float base, freq_scale;  /* theta_i = pos * base^(-2i/n_rot) * freq_scale (/ factor_i) */
-    const float *factors;    /* [n_rot/2] divisors (rope_freqs, longrope) or NULL */
-    float ext_factor, attn_factor, beta_fast, beta_slow; /* YaRN; ext_factor 0: off. attn_factor: net magnitude of cos and sin */
+    bool neox;              /* half-split pairs; else neighbours */
+    float base, freq_scale; /* theta_i = pos * base^(-2i/n_rot) * freq_scale (/ factor_i) */
+    const float *factors;   /* [n_rot/2] divisors (rope_freqs, longrope) or NULL */
+    float ext_factor, attn_factor, beta_fast,
+        beta_slow; /* YaRN; ext_factor 0: off. attn_factor: net magnitude of cos and sin */
     uint32_t n_ctx_orig;
 } pith_rope;
 /* Registers a setting (copied, factors borrowed; equal settings share an index). */
 uint32_t pith_plan_rope_table(pith_plan *plan, const pith_rope *rope);
 /* Rotates each head of x [n, n_head * head_dim] in place by the step's positions. */
-void pith_plan_rope(pith_plan *plan, const char *name, pith_value x, uint32_t table, uint32_t n_head, uint32_t head_dim);
+void pith_plan_rope(pith_plan *plan, const char *name, pith_value x, uint32_t table,
+                    uint32_t n_head, uint32_t head_dim);
 
 /* Writes the rows' k, v into the KV cache and attends q over it. layer: index of the layer in the KV layout. -> [n, n_head * head_dim_v] */
 typedef struct pith_attend_op {
@@ -70,14 +80,18 @@ typedef struct pith_attend_op {
     uint32_t layer;
     uint32_t n_head, n_head_kv, head_dim, head_dim_v;
     float scale;
-    uint32_t window;   /* keys at distance >= window are invisible; 0: all */
-    float softcap;     /* 0: off */
+    uint32_t window; /* keys at distance >= window are invisible; 0: all */
+    float softcap;   /* 0: off */
 } pith_attend_op;
 pith_value pith_plan_attend(pith_plan *plan, const char *name, const pith_attend_op *op);
 
 /* Mixture of experts: router logits = router x; probabilities by gating; top n_used (ties: lower index); weights renormalised when
  * `normalise` (divided by max(sum, 6.103515625e-5)), times scale when not 0; sum over used experts in router order of w * down(act(gate x) * up x); + residual. */
-typedef enum pith_gating { PITH_GATING_SOFTMAX = 1, PITH_GATING_SIGMOID = 2, PITH_GATING_SOFTMAX_SELECTED = 3 } pith_gating;
+typedef enum pith_gating {
+    PITH_GATING_SOFTMAX = 1,
+    PITH_GATING_SIGMOID = 2,
+    PITH_GATING_SOFTMAX_SELECTED = 3
+} pith_gating;
 typedef struct pith_moe_op {
     pith_value x, residual;
     const pith_weight *router, *gate, *up, *down; /* experts: ne[2] = n_expert */
@@ -91,7 +105,8 @@ pith_value pith_plan_moe(pith_plan *plan, const char *name, const pith_moe_op *o
 
 pith_value pith_plan_add(pith_plan *plan, const char *name, pith_value a, pith_value b);
 pith_value pith_plan_scale(pith_plan *plan, const char *name, pith_value x, float scale);
-pith_value pith_plan_softcap(pith_plan *plan, const char *name, pith_value x, float cap); /* cap * tanh(x / cap) */
+pith_value pith_plan_softcap(pith_plan *plan, const char *name, pith_value x,
+                             float cap); /* cap * tanh(x / cap) */
 /* Keeps the rows that want logits. -> [n_out, width] */
 pith_value pith_plan_select(pith_plan *plan, const char *name, pith_value x);
 /* The plan's result: logits [n_out, n_vocab]. */
@@ -100,33 +115,42 @@ void pith_plan_output(pith_plan *plan, pith_value x);
 /* ---- KV pages ------------------------------------------------------------------------------------------------
  * A block holds 64 tokens of all layers of one window group. The kv room owns the memory; the backend finds a page
  * by  table.blocks[position / 64] + layer.k + head * k_head_bytes. */
-typedef enum pith_kv_storage { PITH_KV_STORE_F32, PITH_KV_STORE_F16, PITH_KV_STORE_I8 } pith_kv_storage;
+typedef enum pith_kv_storage {
+    PITH_KV_STORE_F32,
+    PITH_KV_STORE_F16,
+    PITH_KV_STORE_I8
+} pith_kv_storage;
 
 typedef struct pith_kv_layer {
-    uint32_t group;                  /* window group whose block table holds this layer */
+    uint32_t group; /* window group whose block table holds this layer */
     uint32_t n_head_kv, head_dim, head_dim_v;
-    uint32_t window;                 /* 0: all */
-    size_t k, v, k_scale, v_scale;   /* byte offsets in a block, 64-byte aligned; scales only for int8 */
+    uint32_t window; /* 0: all */
+    size_t k, v, k_scale,
+        v_scale; /* byte offsets in a block, 64-byte aligned; scales only for int8 */
     size_t k_head_bytes, v_head_bytes; /* distance of heads; scales: 64 floats a head */
 } pith_kv_layer;
 
 typedef struct pith_kv_layout {
     pith_kv_storage storage;
     uint32_t n_layer, n_group;
-    pith_kv_layer *layers;   /* [n_layer] */
-    uint32_t *group_window;  /* [n_group], 0: all */
-    size_t *block_bytes;     /* [n_group] */
+    pith_kv_layer *layers;  /* [n_layer] */
+    uint32_t *group_window; /* [n_group], 0: all */
+    size_t *block_bytes;    /* [n_group] */
 } pith_kv_layout;
 
-typedef struct pith_kv_table { uint8_t *const *blocks; uint32_t n_blocks; } pith_kv_table; /* blocks[i] NULL: dropped (outside the window) */
+typedef struct pith_kv_table {
+    uint8_t *const *blocks;
+    uint32_t n_blocks;
+} pith_kv_table; /* blocks[i] NULL: dropped (outside the window) */
 
 /* ---- Steps ---------------------------------------------------------------------------------------------------- */
 typedef struct pith_step {
     uint32_t n, n_out, n_sequence;
-    const int32_t *tokens;     /* [n] */
-    const int32_t *positions;  /* [n]; rows of one sequence are contiguous and in order of position */
-    const int32_t *sequence;   /* [n], index into tables */
-    const int32_t *out_rows;   /* [n_out], increasing */
+    const int32_t *tokens; /* [n] */
+    const int32_t
+        *positions;          /* [n]; rows of one sequence are contiguous and in order of position */
+    const int32_t *sequence; /* [n], index into tables */
+    const int32_t *out_rows; /* [n_out], increasing */
     const pith_kv_table *tables; /* [n_sequence * layout->n_group] */
     /* Result: called with blocks of logits rows, in order; row counts from 0 over out_rows. Rows are n_vocab wide, `stride` apart,
      * valid during the call. Returns non-zero to stop. */
@@ -136,9 +160,9 @@ typedef struct pith_step {
 
 typedef struct pith_backend_options {
     int32_t n_threads;
-    uint32_t step_limit;    /* largest n */
+    uint32_t step_limit; /* largest n */
     bool full_precision;
-    uint32_t features;      /* CPU tiers */
+    uint32_t features; /* CPU tiers */
     const pith_kv_layout *kv;
     uint32_t n_ctx;
 } pith_backend_options;
@@ -147,9 +171,11 @@ typedef struct pith_backend_options {
 typedef struct pith_runner pith_runner;
 
 /* Bytes pith_runner_new would allocate. */
-pith_status pith_runner_bytes(const pith_plan *plan, const pith_backend_options *options, uint64_t *bytes, pith_error *error);
+pith_status pith_runner_bytes(const pith_plan *plan, const pith_backend_options *options,
+                              uint64_t *bytes, pith_error *error);
 /* The plan and weights must outlive the runner. */
-pith_status pith_runner_new(const pith_plan *plan, const pith_backend_options *options, pith_runner **out, pith_error *error);
+pith_status pith_runner_new(const pith_plan *plan, const pith_backend_options *options,
+                            pith_runner **out, pith_error *error);
 void pith_runner_free(pith_runner *runner);
 /* PITH_ERROR_CANCELLED when on_logits stopped it; otherwise cannot fail for checked input. */
 pith_status pith_runner_run(pith_runner *runner, const pith_step *step, pith_error *error);

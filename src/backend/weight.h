@@ -8,9 +8,10 @@
 #include "quant/quant.h"
 
 enum { /* roles, may be combined */
-    PITH_WEIGHT_LINEAR = 1, /* a matrix (or stack of experts) that multiplies activations: panels */
-    PITH_WEIGHT_ROWS = 2,   /* rows are looked up (embeddings) */
-    PITH_WEIGHT_VECTOR = 4  /* norm weights, biases, rope factors: converted to f32 */
+       PITH_WEIGHT_LINEAR =
+           1, /* a matrix (or stack of experts) that multiplies activations: panels */
+       PITH_WEIGHT_ROWS = 2,  /* rows are looked up (embeddings) */
+       PITH_WEIGHT_VECTOR = 4 /* norm weights, biases, rope factors: converted to f32 */
 };
 
 typedef enum pith_layout {
@@ -22,25 +23,25 @@ typedef struct pith_weight {
     const char *name;
     pith_type type;
     uint32_t n_dims;
-    uint64_t ne[4];       /* ne[0] = k (inputs), ne[1] = rows (outputs), ne[2] = experts */
-    uint64_t bytes;       /* in the file */
+    uint64_t ne[4]; /* ne[0] = k (inputs), ne[1] = rows (outputs), ne[2] = experts */
+    uint64_t bytes; /* in the file */
     unsigned roles;
     pith_layout layout;
-    const uint8_t *data;  /* NULL before load */
-    size_t row_bytes;     /* PITH_LAYOUT_ROWS: distance of rows */
-    size_t panel_bytes;   /* PITH_LAYOUT_PANELS: distance of panels */
-    size_t expert_bytes;  /* distance of ne[2] slices */
-    const float *values;  /* VECTOR: all elements as f32, padded with zeros to a multiple of 16 */
+    const uint8_t *data; /* NULL before load */
+    size_t row_bytes;    /* PITH_LAYOUT_ROWS: distance of rows */
+    size_t panel_bytes;  /* PITH_LAYOUT_PANELS: distance of panels */
+    size_t expert_bytes; /* distance of ne[2] slices */
+    const float *values; /* VECTOR: all elements as f32, padded with zeros to a multiple of 16 */
     /* PITH_LAYOUT_PANELS: row `row` (0..15) of a panel as f32; else NULL. */
     void (*panel_decode)(const void *panel, uint32_t row, float *out, uint32_t k);
 } pith_weight;
 
 typedef struct pith_weight_source {
-    const char *name;      /* copied */
+    const char *name; /* copied */
     pith_type type;
     uint32_t n_dims;
     uint64_t ne[4];
-    pith_source *source;   /* must outlive the weights */
+    pith_source *source; /* must outlive the weights */
     uint64_t offset, bytes;
 } pith_weight_source;
 
@@ -50,8 +51,8 @@ typedef struct pith_weights_options {
     pith_load load;
     uint64_t memory_limit;
     int32_t n_threads;
-    uint32_t features;     /* CPU tiers, for the pack kernels */
-    bool full_precision;   /* keep nothing that only normal precision needs (reserved) */
+    uint32_t features;   /* CPU tiers, for the pack kernels */
+    bool full_precision; /* keep nothing that only normal precision needs (reserved) */
     bool check_tensors;
     pith_progress progress;
     void *progress_user;
@@ -60,12 +61,14 @@ typedef struct pith_weights_options {
 pith_status pith_weights_new(pith_weights **out, pith_error *error);
 void pith_weights_free(pith_weights *weights);
 /* Declares a tensor; the pointer stays valid until free. Declaring a name twice adds roles to the first. */
-pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *source, unsigned roles, const pith_weight **out, pith_error *error);
+pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *source,
+                             unsigned roles, const pith_weight **out, pith_error *error);
 /* Reads, packs or maps everything that was declared. Refuses with the two numbers when memory_limit or the system cannot hold it
  * (AUTO then takes mmap). */
-pith_status pith_weights_load(pith_weights *weights, const pith_weights_options *options, pith_error *error);
-pith_load pith_weights_mode(const pith_weights *weights);   /* PACK or MMAP, after load */
-uint64_t pith_weights_bytes(const pith_weights *weights);   /* resident (pack) or mapped */
+pith_status pith_weights_load(pith_weights *weights, const pith_weights_options *options,
+                              pith_error *error);
+pith_load pith_weights_mode(const pith_weights *weights); /* PACK or MMAP, after load */
+uint64_t pith_weights_bytes(const pith_weights *weights); /* resident (pack) or mapped */
 /* Row `row` of a ROWS weight as f32 [ne[0]], from either layout. */
 void pith_weight_decode_row(const pith_weight *weight, uint64_t row, float *out);
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to the CPU backend: a running program, and what its parts call of each other. */
+#ifndef PITH_BACKEND_CPU_RUNNER_H
+#define PITH_BACKEND_CPU_RUNNER_H
+
+#include "backend/cpu/program.h"
+
+/* Tokens of one sequence that attend together. */
+typedef struct cpu_block {
+    uint32_t first_row, n_row;
+    int32_t sequence;
+} cpu_block;
+
+typedef struct cpu_profile {
+    uint64_t ns, n_calls;
+    char name[64]; /* "linear attn_q"; set in the first phase of that name */
+    uint32_t row;  /* phase that sums up all of this name */
+} cpu_profile;
+
+struct pith_runner {
+    cpu_program program;
+    pith_pool *pool;
+    pith_region region;
+    cpu_scratch *scratch; /* [n_threads] */
+    float *angles;        /* [step_limit, 2 * n_pair] cos, sin */
+    cpu_block *blocks;    /* [step_limit] */
+    char name[32];
+    pith_trace trace;
+    void *trace_user;
+    bool profiling;
+    cpu_profile *profile; /* [n_phase] */
+    /* The running step; written between regions. */
+    const pith_step *step;
+    uint32_t n_block;
+    uint32_t first_phase, end_phase; /* of the region */
+    uint32_t first_step,
+        n_step; /* of the only phase, when a trace runs steps one by one; n_step 0: all */
+    uint32_t first_out, n_out; /* rows of n_out values in this region */
+    bool is_small;             /* few rows: cheap phases are repeated by every thread */
+};
+
+/* What chunks of the running phase get; each thread has its own. */
+typedef struct cpu_context {
+    pith_runner *runner;
+    const cpu_phase *phase;
+    cpu_value *values; /* shared, or the thread's own where a phase was repeated */
+    const cpu_phase
+        *before; /* repeatable rows that this thread must make first; NULL: none or done */
+    int thread;
+    uint32_t rows_per_chunk;   /* rows phases */
+    uint32_t first_row, n_row; /* of the phase's domain; first_row is not 0 in blocks of logits */
+} cpu_context;
+
+static inline float *cpu_row(const cpu_value *value, uint32_t row) {
+    return value->data + (size_t)(row - value->first_row) * value->stride;
+}
+
+/* First element of head `head` of a KV layer in the block of `position`. */
+static inline uint8_t *cpu_kv_block(const pith_runner *runner, int32_t sequence, uint32_t group,
+                                    uint32_t page) {
+    const pith_step *step = runner->step;
+    uint32_t n_group = runner->program.options.kv->n_group;
+    return step->tables[(size_t)sequence * n_group + group].blocks[page];
+}
+
+/* runner.c: all threads walk phases [first, end). */
+void pith_cpu_run_phases(pith_runner *runner, uint32_t first, uint32_t end);
+
+/* inspect.c: the same one by one, and each named value is told. */
+void pith_cpu_trace_phases(pith_runner *runner, uint32_t first, uint32_t end);
+
+/* rows.c: steps [first, first + n) for rows [begin, end). */
+void pith_cpu_rows(const cpu_context *context, uint32_t first, uint32_t n, uint32_t begin,
+                   uint32_t end);
+
+/* product.c */
+typedef struct cpu_tile {
+    const pith_weight *weight;
+    uint32_t expert;
+    uint32_t panel, n_panel;
+    const cpu_value *x;
+    uint32_t row, n_row; /* of x */
+    float *y;            /* first column of the first panel, first row */
+    size_t y_stride;
+} cpu_tile;
+void pith_cpu_tile(const cpu_context *context, const cpu_tile *tile);
+/* act(gate) * up of the phase's product for a range of panels and rows, 64 columns at a time. */
+void pith_cpu_joined(const cpu_context *context, cpu_tile tile);
+/* Columns [column, column + n) of the tile's rows become int8 rows of y. */
+void pith_cpu_quantize_columns(const cpu_program *program, const cpu_value *y, const cpu_tile *tile,
+                               uint32_t column, uint32_t n);
+void pith_cpu_product(cpu_context *context, uint64_t *index);
+
+/* attention.c */
+void pith_cpu_attend(cpu_context *context, uint64_t *index);
+
+/* experts.c */
+void pith_cpu_route(const cpu_context *context, const cpu_moe *moe, uint32_t row);
+void pith_cpu_sum_experts(const cpu_context *context, const cpu_moe *moe, const pith_op *op,
+                          uint32_t row);
+void pith_cpu_experts(cpu_context *context, uint64_t *index);
+
+#endif
