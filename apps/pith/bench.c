@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith bench`: prefill and decode speed at given lengths and depths. Field names are those of llama-bench, with more
- * behind them: percentiles, cold latencies of the first 16 tokens, time to first token, peak memory, content key.
- * Each test warms up once, then repeats; nothing else runs between. Printing is in bench_print.c. */
+ * `pith bench`: prefill and decode speed at given lengths and depths. Field names are those of
+ * llama-bench, with more
+ * behind them: percentiles, cold latencies of the first 16 tokens, time to first token, peak
+ * memory, content key.
+ * Each test warms up once, then repeats; nothing else runs between. Printing is in bench_print.c.
+ * */
 #include "pith/bench.h"
 
 #include "base/clock.h"
@@ -21,7 +24,10 @@ typedef struct bench_options {
 
 enum { LIST_MAX = 16 };
 
-typedef struct number_list { int32_t items[LIST_MAX]; size_t n; } number_list;
+typedef struct number_list {
+    int32_t items[LIST_MAX];
+    size_t n;
+} number_list;
 
 /* "0,4096" -> items; false when it is no list of whole numbers from 0 to 2^24. */
 static bool read_list(const char *text, number_list *out) {
@@ -87,10 +93,12 @@ typedef struct bench_state {
 } bench_state;
 
 static bool append(bench_state *s, size_t first, size_t n) {
-    return n == 0 || pith_session_append(s->session, s->ids + first, n, NULL, NULL, &s->error) == PITH_OK;
+    return n == 0 ||
+           pith_session_append(s->session, s->ids + first, n, NULL, NULL, &s->error) == PITH_OK;
 }
 
-/* One repetition at the row's depth; nanoseconds, or a negative number. token_ns gets each decode step's time. */
+/* One repetition at the row's depth; nanoseconds, or a negative number. token_ns gets each decode
+ * step's time. */
 static double one_run(bench_state *s, const pith_bench_row *row, double *token_ns) {
     size_t depth = (size_t)row->n_depth;
     uint64_t start = pith_clock_ns();
@@ -106,10 +114,13 @@ static double one_run(bench_state *s, const pith_bench_row *row, double *token_n
 
 static bool run_row(bench_state *s, pith_bench_row *row, const bench_options *o) {
     row->samples_ns = pith_alloc_array((size_t)o->repetitions * 2, sizeof *row->samples_ns);
-    row->token_ns = pith_alloc_array((size_t)(o->repetitions * row->n_gen) + 1, sizeof *row->token_ns);
+    row->token_ns =
+        pith_alloc_array((size_t)(o->repetitions * row->n_gen) + 1, sizeof *row->token_ns);
     if (!row->samples_ns || !row->token_ns) return pith_fail_memory(&s->error, "samples", 0), false;
     row->sorted_ns = row->samples_ns + o->repetitions;
-    if (pith_session_truncate(s->session, 0, &s->error) != PITH_OK || !append(s, 0, (size_t)row->n_depth)) return false;
+    if (pith_session_truncate(s->session, 0, &s->error) != PITH_OK ||
+        !append(s, 0, (size_t)row->n_depth))
+        return false;
     if (!o->no_warmup && one_run(s, row, NULL) < 0) return false;
     for (int32_t i = 0; i < o->repetitions; i++) {
         double ns = one_run(s, row, row->token_ns + (size_t)i * (size_t)row->n_gen);
@@ -135,12 +146,14 @@ static bool random_ids(bench_state *s, int32_t n_vocab) {
     pith_rng rng;
     pith_rng_init(&rng, 1);
     s->ids = pith_alloc_array(s->n_ids, sizeof *s->ids);
-    for (size_t i = 0; s->ids && i < s->n_ids; i++) s->ids[i] = (int32_t)(pith_rng_next(&rng) % (uint64_t)n_vocab);
+    for (size_t i = 0; s->ids && i < s->n_ids; i++)
+        s->ids[i] = (int32_t)(pith_rng_next(&rng) % (uint64_t)n_vocab);
     if (!s->ids) pith_fail_memory(&s->error, "token ids", s->n_ids * sizeof *s->ids);
     return s->ids != NULL;
 }
 
-static bool add_rows(bench_state *s, const bench_options *o, const number_list *lengths, int32_t depth, bool prompt) {
+static bool add_rows(bench_state *s, const bench_options *o, const number_list *lengths,
+                     int32_t depth, bool prompt) {
     for (size_t i = 0; i < lengths->n; i++) {
         if (lengths->items[i] == 0) continue;
         pith_bench_report *report = &s->report;
@@ -160,14 +173,19 @@ static bool add_rows(bench_state *s, const bench_options *o, const number_list *
 static void take_profile(bench_state *s) {
     s->report.n_profile = pith_engine_profile_rows(s->engine, NULL, 0);
     s->report.profile = pith_alloc_zero(s->report.n_profile + 1, sizeof *s->report.profile);
-    if (s->report.profile) pith_engine_profile_rows(s->engine, s->report.profile, s->report.n_profile);
-    else s->report.n_profile = 0;
+    if (s->report.profile)
+        pith_engine_profile_rows(s->engine, s->report.profile, s->report.n_profile);
+    else
+        s->report.n_profile = 0;
 }
 
-typedef struct bench_lists { number_list prompts, predicts, depths, threads; } bench_lists;
+typedef struct bench_lists {
+    number_list prompts, predicts, depths, threads;
+} bench_lists;
 
 /* All tests with one number of threads. */
-static int run_threads(bench_state *s, const bench_options *o, const bench_lists *l, int32_t n_threads, const pith_model *model) {
+static int run_threads(bench_state *s, const bench_options *o, const bench_lists *l,
+                       int32_t n_threads, const pith_model *model) {
     pith_cli_model values = o->model;
     values.n_threads = n_threads;
     int code = pith_cli_open_engine(&values, model, (int32_t)s->n_ids, &s->engine, &s->session);
@@ -175,7 +193,8 @@ static int run_threads(bench_state *s, const bench_options *o, const bench_lists
     bool ok = s->report.n_rows > 0 || run_cold(s);
     if (ok && o->profile) pith_engine_profile(s->engine, true);
     for (size_t d = 0; ok && d < l->depths.n; d++)
-        ok = add_rows(s, o, &l->prompts, l->depths.items[d], true) && add_rows(s, o, &l->predicts, l->depths.items[d], false);
+        ok = add_rows(s, o, &l->prompts, l->depths.items[d], true) &&
+             add_rows(s, o, &l->predicts, l->depths.items[d], false);
     if (ok && o->profile) take_profile(s);
     pith_engine_info info = pith_engine_describe(s->engine);
     snprintf(s->report.backend, sizeof s->report.backend, "%s", info.backend);
@@ -196,10 +215,13 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
     s.report.load_ms = (double)(pith_clock_ns() - start) * 1e-6;
     s.report.file = o->model.model;
     s.report.model = pith_model_describe(model);
-    int32_t longest = largest(&l->prompts) > largest(&l->predicts) ? largest(&l->prompts) : largest(&l->predicts);
-    s.n_ids = (size_t)largest(&l->depths) + (size_t)(longest > PITH_BENCH_COLD ? longest : PITH_BENCH_COLD);
+    int32_t longest =
+        largest(&l->prompts) > largest(&l->predicts) ? largest(&l->prompts) : largest(&l->predicts);
+    s.n_ids = (size_t)largest(&l->depths) +
+              (size_t)(longest > PITH_BENCH_COLD ? longest : PITH_BENCH_COLD);
     if (!random_ids(&s, s.report.model.n_vocab)) code = pith_cli_fail(&s.error);
-    for (size_t i = 0; code < 0 && i < l->threads.n; i++) code = run_threads(&s, o, l, l->threads.items[i], model);
+    for (size_t i = 0; code < 0 && i < l->threads.n; i++)
+        code = run_threads(&s, o, l, l->threads.items[i], model);
     s.report.peak_bytes = pith_memory_peak();
     if (code < 0) code = pith_bench_print(&s.report, (pith_bench_format)o->format);
     for (size_t i = 0; i < s.report.n_rows; i++) {
@@ -214,14 +236,24 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
 }
 
 int pith_command_bench(int argc, char **argv) {
-    bench_options o = {.prompts = "512", .predicts = "128", .depths = "0", .threads = "0", .repetitions = 5, .format = PITH_BENCH_MD};
+    bench_options o = {.prompts = "512",
+                       .predicts = "128",
+                       .depths = "0",
+                       .threads = "0",
+                       .repetitions = 5,
+                       .format = PITH_BENCH_MD};
     pith_cli_option table[PITH_CLI_MODEL_OPTIONS + 8] = {{0}};
     pith_cli_option own[] = {
-        {"prompt", 'p', PITH_CLI_TEXT, &o.prompts, "N,...", "prompt lengths (default: 512; 0: none)", 0, 0},
-        {"gen", 'n', PITH_CLI_TEXT, &o.predicts, "N,...", "tokens to decode (default: 128; 0: none)", 0, 0},
-        {"depth", 'd', PITH_CLI_TEXT, &o.depths, "N,...", "tokens already in the context (default: 0)", 0, 0},
-        {"threads", 't', PITH_CLI_TEXT, &o.threads, "N,...", "threads (default: the cores this process may use)", 0, 0},
-        {"repetitions", 'r', PITH_CLI_INT, &o.repetitions, "N", "repetitions after one warm-up (default: 5)", 1, 1000},
+        {"prompt", 'p', PITH_CLI_TEXT, &o.prompts, "N,...",
+         "prompt lengths (default: 512; 0: none)", 0, 0},
+        {"gen", 'n', PITH_CLI_TEXT, &o.predicts, "N,...",
+         "tokens to decode (default: 128; 0: none)", 0, 0},
+        {"depth", 'd', PITH_CLI_TEXT, &o.depths, "N,...",
+         "tokens already in the context (default: 0)", 0, 0},
+        {"threads", 't', PITH_CLI_TEXT, &o.threads, "N,...",
+         "threads (default: the cores this process may use)", 0, 0},
+        {"repetitions", 'r', PITH_CLI_INT, &o.repetitions, "N",
+         "repetitions after one warm-up (default: 5)", 1, 1000},
         {"output", 'o', PITH_CLI_CHOICE, &o.format, "md|json|csv", "format (default: md)", 0, 0},
         {"no-warmup", 0, PITH_CLI_FLAG, &o.no_warmup, "", "no run before the measured ones", 0, 0},
         {"profile", 0, PITH_CLI_FLAG, &o.profile, "", "time per operation", 0, 0},
@@ -233,7 +265,8 @@ int pith_command_bench(int argc, char **argv) {
         if (strcmp(common[i].name, "threads") != 0) table[n_table++] = common[i];
     memcpy(table + n_table, own, sizeof own);
     n_table += sizeof own / sizeof own[0];
-    pith_cli_command command = {"pith bench -m MODEL [options]", "Measures prefill and decode speed.", table, n_table,
+    pith_cli_command command = {"pith bench -m MODEL [options]",
+                                "Measures prefill and decode speed.", table, n_table,
                                 "Measure on a quiet machine; compare medians of alternating runs."};
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
@@ -242,8 +275,9 @@ int pith_command_bench(int argc, char **argv) {
     if (code < 0 && n_words > 0) code = pith_cli_usage(&command, "what is '%s'?", words[0]);
     pith_free(words);
     bench_lists l;
-    if (code < 0 && !(read_list(o.prompts, &l.prompts) && read_list(o.predicts, &l.predicts) && read_list(o.depths, &l.depths) &&
-                      read_list(o.threads, &l.threads)))
-        code = pith_cli_usage(&command, "-p, -n, -d and -t take up to %d whole numbers such as 128,512", LIST_MAX);
+    if (code < 0 && !(read_list(o.prompts, &l.prompts) && read_list(o.predicts, &l.predicts) &&
+                      read_list(o.depths, &l.depths) && read_list(o.threads, &l.threads)))
+        code = pith_cli_usage(
+            &command, "-p, -n, -d and -t take up to %d whole numbers such as 128,512", LIST_MAX);
     return code < 0 ? run_all(&command, &o, &l) : code;
 }

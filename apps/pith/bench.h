@@ -12,9 +12,9 @@ typedef enum pith_bench_format { PITH_BENCH_MD, PITH_BENCH_JSON, PITH_BENCH_CSV 
 typedef struct pith_bench_row {
     int32_t n_prompt, n_gen, n_depth, n_threads;
     size_t n_samples, n_tokens;
-    double *samples_ns;  /* [n_samples], in order */
-    double *sorted_ns;   /* [n_samples] */
-    double *token_ns;    /* [n_tokens], sorted: every decode step of every repetition */
+    double *samples_ns; /* [n_samples], in order */
+    double *sorted_ns;  /* [n_samples] */
+    double *token_ns;   /* [n_tokens], sorted: every decode step of every repetition */
     double avg_ns, stddev_ns, avg_ts, stddev_ts;
 } pith_bench_row;
 

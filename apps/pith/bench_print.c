@@ -9,13 +9,17 @@ static const char *const share_names[] = {"p05", "p50", "p95", "p99"};
 
 static json_t *json_samples(const double *values, size_t n, double tokens) {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) json_array_append_new(list, tokens > 0 ? json_real(tokens / values[i] * 1e9) : json_real(values[i]));
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, tokens > 0 ? json_real(tokens / values[i] * 1e9)
+                                               : json_real(values[i]));
     return list;
 }
 
 static json_t *json_percentiles(const double *sorted, size_t n, double scale) {
     json_t *object = json_object();
-    for (size_t i = 0; i < 4; i++) json_object_set_new(object, share_names[i], json_real(pith_bench_percentile(sorted, n, shares[i]) * scale));
+    for (size_t i = 0; i < 4; i++)
+        json_object_set_new(object, share_names[i],
+                            json_real(pith_bench_percentile(sorted, n, shares[i]) * scale));
     return object;
 }
 
@@ -26,28 +30,39 @@ static json_t *json_row(const pith_bench_report *r, const pith_bench_row *row) {
     snprintf(key, sizeof key, "%016" PRIx64, r->model.content_key);
     double tokens = (double)(row->n_prompt + row->n_gen);
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:f}", "build_version", pith_version(),
-        "cpu_info", system.cpu ? system.cpu : "", "backends", r->backend, "model_filename", r->file, "model_type", r->model.type,
-        "model_size", (json_int_t)r->model.weight_bytes, "model_n_params", (json_int_t)r->model.n_parameters, "n_ubatch",
-        (int)r->step_limit, "n_threads", (int)row->n_threads, "type_k", r->kv_type, "type_v", r->kv_type, "content_key", key,
-        "n_prompt", (int)row->n_prompt, "n_gen", (int)row->n_gen, "n_depth", (int)row->n_depth, "avg_ns", row->avg_ns, "stddev_ns",
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:f, "
+        "s:f, s:f}",
+        "build_version", pith_version(), "cpu_info", system.cpu, "backends",
+        r->backend, "model_filename", r->file, "model_type", r->model.type, "model_size",
+        (json_int_t)r->model.weight_bytes, "model_n_params", (json_int_t)r->model.n_parameters,
+        "n_ubatch", (int)r->step_limit, "n_threads", (int)row->n_threads, "type_k", r->kv_type,
+        "type_v", r->kv_type, "content_key", key, "n_prompt", (int)row->n_prompt, "n_gen",
+        (int)row->n_gen, "n_depth", (int)row->n_depth, "avg_ns", row->avg_ns, "stddev_ns",
         row->stddev_ns, "avg_ts", row->avg_ts, "stddev_ts", row->stddev_ts);
     json_object_set_new(json, "samples_ns", json_samples(row->samples_ns, row->n_samples, 0));
     json_object_set_new(json, "samples_ts", json_samples(row->samples_ns, row->n_samples, tokens));
-    json_object_set_new(json, "percentiles_ms", json_percentiles(row->sorted_ns, row->n_samples, 1e-6));
-    if (row->n_prompt) json_object_set_new(json, "ttft_ms", json_percentiles(row->sorted_ns, row->n_samples, 1e-6));
-    if (row->n_tokens) json_object_set_new(json, "token_ms", json_percentiles(row->token_ns, row->n_tokens, 1e-6));
+    json_object_set_new(json, "percentiles_ms",
+                        json_percentiles(row->sorted_ns, row->n_samples, 1e-6));
+    if (row->n_prompt)
+        json_object_set_new(json, "ttft_ms",
+                            json_percentiles(row->sorted_ns, row->n_samples, 1e-6));
+    if (row->n_tokens)
+        json_object_set_new(json, "token_ms", json_percentiles(row->token_ns, row->n_tokens, 1e-6));
     json_t *cold = json_array();
-    for (size_t i = 0; i < PITH_BENCH_COLD; i++) json_array_append_new(cold, json_real(r->cold_ms[i]));
+    for (size_t i = 0; i < PITH_BENCH_COLD; i++)
+        json_array_append_new(cold, json_real(r->cold_ms[i]));
     json_object_set_new(json, "cold_token_ms", cold);
     json_object_set_new(json, "load_ms", json_real(r->load_ms));
     json_object_set_new(json, "peak_bytes", json_integer((json_int_t)r->peak_bytes));
     json_t *profile = json_array();
     for (size_t i = 0; i < r->n_profile; i++)
-        json_array_append_new(profile, json_pack("{s:s, s:I, s:f}", "operation", r->profile[i].operation, "calls",
-                                                 (json_int_t)r->profile[i].n_calls, "ms", r->profile[i].ms));
-    if (r->n_profile) json_object_set_new(json, "profile", profile);
-    else json_decref(profile);
+        json_array_append_new(
+            profile, json_pack("{s:s, s:I, s:f}", "operation", r->profile[i].operation, "calls",
+                               (json_int_t)r->profile[i].n_calls, "ms", r->profile[i].ms));
+    if (r->n_profile)
+        json_object_set_new(json, "profile", profile);
+    else
+        json_decref(profile);
     return json;
 }
 
@@ -58,34 +73,44 @@ static int print_json(const pith_bench_report *r) {
 }
 
 static void row_name(const pith_bench_row *row, char *name, size_t capacity) {
-    int n = snprintf(name, capacity, row->n_prompt ? "pp%d" : "tg%d", (int)(row->n_prompt ? row->n_prompt : row->n_gen));
+    int n = snprintf(name, capacity, row->n_prompt ? "pp%d" : "tg%d",
+                     (int)(row->n_prompt ? row->n_prompt : row->n_gen));
     if (row->n_depth) snprintf(name + n, capacity - (size_t)n, " @ d%d", (int)row->n_depth);
 }
 
 static int print_csv(const pith_bench_report *r) {
-    printf("model_filename,model_type,model_size,model_n_params,backends,type_k,n_threads,n_prompt,n_gen,n_depth,avg_ns,stddev_ns,avg_ts,stddev_ts,p50_ms\n");
+    printf("model_filename,model_type,model_size,model_n_params,backends,type_k,n_threads,n_prompt,"
+           "n_gen,n_depth,avg_ns,stddev_ns,avg_ts,stddev_ts,p50_ms\n");
     for (size_t i = 0; i < r->n_rows; i++) {
         const pith_bench_row *row = &r->rows[i];
-        printf("\"%s\",\"%s\",%" PRIu64 ",%" PRIu64 ",%s,%s,%d,%d,%d,%d,%.0f,%.0f,%.3f,%.3f,%.3f\n", r->file, r->model.type, r->model.weight_bytes,
-               r->model.n_parameters, r->backend, r->kv_type, (int)row->n_threads, (int)row->n_prompt, (int)row->n_gen, (int)row->n_depth,
-               row->avg_ns, row->stddev_ns, row->avg_ts, row->stddev_ts, pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6);
+        printf("\"%s\",\"%s\",%" PRIu64 ",%" PRIu64 ",%s,%s,%d,%d,%d,%d,%.0f,%.0f,%.3f,%.3f,%.3f\n",
+               r->file, r->model.type, r->model.weight_bytes, r->model.n_parameters, r->backend,
+               r->kv_type, (int)row->n_threads, (int)row->n_prompt, (int)row->n_gen,
+               (int)row->n_depth, row->avg_ns, row->stddev_ns, row->avg_ts, row->stddev_ts,
+               pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6);
     }
     return pith_cli_finish();
 }
 
 static int print_md(const pith_bench_report *r) {
-    printf("%s: %s, %.1f MB of weights, %.1f M parameters, content key %016" PRIx64 "\npith %s, %s, KV %s, loaded in %.0f ms, peak memory %.1f MB\n\n", r->file,
-           r->model.type, (double)r->model.weight_bytes * 1e-6, (double)r->model.n_parameters * 1e-6, r->model.content_key, pith_version(), r->backend,
+    printf("%s: %s, %.1f MB of weights, %.1f M parameters, content key %016" PRIx64
+           "\npith %s, %s, KV %s, loaded in %.0f ms, peak memory %.1f MB\n\n",
+           r->file, r->model.type, (double)r->model.weight_bytes * 1e-6,
+           (double)r->model.n_parameters * 1e-6, r->model.content_key, pith_version(), r->backend,
            r->kv_type, r->load_ms, (double)r->peak_bytes * 1e-6);
-    printf("| threads | test | tok/s | +- | p50 ms | p95 ms | token p50 ms | token p99 ms |\n|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    printf("| threads | test | tok/s | +- | p50 ms | p95 ms | token p50 ms | token p99 ms "
+           "|\n|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < r->n_rows; i++) {
         const pith_bench_row *row = &r->rows[i];
         char name[48];
         row_name(row, name, sizeof name);
-        printf("| %d | %s | %.2f | %.2f | %.2f | %.2f |", (int)row->n_threads, name, row->avg_ts, row->stddev_ts,
-               pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6, pith_bench_percentile(row->sorted_ns, row->n_samples, 0.95) * 1e-6);
+        printf("| %d | %s | %.2f | %.2f | %.2f | %.2f |", (int)row->n_threads, name, row->avg_ts,
+               row->stddev_ts, pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6,
+               pith_bench_percentile(row->sorted_ns, row->n_samples, 0.95) * 1e-6);
         if (row->n_tokens)
-            printf(" %.2f | %.2f |\n", pith_bench_percentile(row->token_ns, row->n_tokens, 0.5) * 1e-6, pith_bench_percentile(row->token_ns, row->n_tokens, 0.99) * 1e-6);
+            printf(" %.2f | %.2f |\n",
+                   pith_bench_percentile(row->token_ns, row->n_tokens, 0.5) * 1e-6,
+                   pith_bench_percentile(row->token_ns, row->n_tokens, 0.99) * 1e-6);
         else
             printf(" | |\n");
     }
@@ -94,7 +119,8 @@ static int print_md(const pith_bench_report *r) {
     printf("\n");
     if (r->n_profile) printf("\n| operation | calls | ms |\n|--|--:|--:|\n");
     for (size_t i = 0; i < r->n_profile; i++)
-        printf("| %s | %" PRIu64 " | %.2f |\n", r->profile[i].operation, r->profile[i].n_calls, r->profile[i].ms);
+        printf("| %s | %" PRIu64 " | %.2f |\n", r->profile[i].operation, r->profile[i].n_calls,
+               r->profile[i].ms);
     return pith_cli_finish();
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Line input of `pith chat`: libedit on a terminal (editing, history kept in $PITH_HOME/history), plain reading
+ * Line input of `pith chat`: libedit on a terminal (editing, history kept in $PITH_HOME/history),
+ * plain reading
  * otherwise. */
 #include "base/memory.h"
 #include "pith/chat.h"
@@ -85,7 +86,8 @@ char *pith_chat_lines_read(pith_chat_lines *lines, const char *prompt) {
         text.data[text.size - 1] = '\n';
         more = read_line(lines, "... ", &text);
     }
-    char *result = any && !text.failed ? pith_copy_text(text.data ? text.data : "", text.size) : NULL;
+    char *result =
+        any && !text.failed ? pith_copy_text(text.data ? text.data : "", text.size) : NULL;
     pith_buffer_deinit(&text);
     return result;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The conversation of `pith chat`. Invariant: while ids_match, `ids` are exactly the ids of prompt + reply, and the session holds (a prefix of)
- * them; the next prompt must begin with that text to be continued, else it is tokenized whole (a template may rewrite old turns; then the
+ * The conversation of `pith chat`. Invariant: while ids_match, `ids` are exactly the ids of prompt
+ * + reply, and the session holds (a prefix of)
+ * them; the next prompt must begin with that text to be continued, else it is tokenized whole (a
+ * template may rewrite old turns; then the
  * session keeps what is common). */
 #include "base/memory.h"
 #include "pith/chat.h"
 
 #include <string.h>
 
-bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *session, size_t n_ctx, pith_error *error) {
-    *chat = (pith_chat){.model = model, .session = session, .capacity = n_ctx, .messages = json_array()};
+bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *session, size_t n_ctx,
+                    pith_error *error) {
+    *chat = (pith_chat){
+        .model = model, .session = session, .capacity = n_ctx, .messages = json_array()};
     chat->ids = pith_alloc_array(n_ctx, sizeof *chat->ids);
     if (chat->ids && chat->messages) return true;
     pith_fail_memory(error, "the conversation", n_ctx * sizeof *chat->ids);
@@ -24,7 +28,8 @@ void pith_chat_deinit(pith_chat *chat) {
 }
 
 static void add_message(pith_chat *chat, const char *role, const char *text, size_t size) {
-    json_array_append_new(chat->messages, json_pack("{s:s, s:o}", "role", role, "content", pith_cli_json_text(text, size)));
+    json_array_append_new(chat->messages, json_pack("{s:s, s:o}", "role", role, "content",
+                                                    pith_cli_json_text(text, size)));
 }
 
 static void drop_last_message(pith_chat *chat) {
@@ -40,12 +45,15 @@ void pith_chat_clear(pith_chat *chat, const char *system) {
 }
 
 static pith_prompt *render(const pith_chat *chat, pith_error *error) {
-    json_t *context = json_pack("{s:O, s:b}", "messages", chat->messages, "add_generation_prompt", 1);
+    json_t *context =
+        json_pack("{s:O, s:b}", "messages", chat->messages, "add_generation_prompt", 1);
     char *json = context ? json_dumps(context, JSON_COMPACT) : NULL;
     json_decref(context);
     pith_prompt *prompt = NULL;
-    if (!json) pith_fail_memory(error, "the conversation", 0);
-    else pith_prompt_render(chat->model, NULL, json, &prompt, error);
+    if (!json)
+        pith_fail_memory(error, "the conversation", 0);
+    else
+        pith_prompt_render(chat->model, NULL, json, &prompt, error);
     json_free_t release;
     json_get_alloc_funcs(NULL, &release);
     if (json) release(json);
@@ -55,7 +63,8 @@ static pith_prompt *render(const pith_chat *chat, pith_error *error) {
 /* Where in the new prompt's text the ids that we hold end; 0 when they cannot be continued. */
 static size_t held_bytes(const pith_chat *chat, const char *text, size_t size) {
     size_t before = chat->prompt.size, reply = chat->reply.size;
-    if (!chat->ids_match || before + reply > size || memcmp(text, chat->prompt.data, before) != 0) return 0;
+    if (!chat->ids_match || before + reply > size || memcmp(text, chat->prompt.data, before) != 0)
+        return 0;
     if (reply && memcmp(text + before, chat->reply.data, reply) != 0) return 0;
     size_t at = before + reply;
     int32_t last = chat->n_ids ? chat->ids[chat->n_ids - 1] : -1;
@@ -71,10 +80,13 @@ static bool take_prompt(pith_chat *chat, const pith_prompt *prompt, pith_error *
     const char *text = pith_prompt_text(prompt, &size);
     size_t from = held_bytes(chat, text, size);
     size_t kept = from ? chat->n_ids : 0;
-    pith_status status = pith_prompt_tokenize_from(chat->model, prompt, from, chat->ids + kept, chat->capacity - kept, &n, error);
+    pith_status status = pith_prompt_tokenize_from(chat->model, prompt, from, chat->ids + kept,
+                                                   chat->capacity - kept, &n, error);
     if (status == PITH_ERROR_LIMIT)
-        pith_fail(error, status, "the conversation needs %zu tokens and the context holds %zu; /clear starts anew, --ctx makes it longer", kept + n,
-                  chat->capacity);
+        pith_fail(error, status,
+                  "the conversation needs %zu tokens and the context holds %zu; /clear starts "
+                  "anew, --ctx makes it longer",
+                  kept + n, chat->capacity);
     chat->ids_match = false;
     if (status != PITH_OK) return false;
     chat->n_ids = kept + n;
@@ -100,7 +112,8 @@ static pith_status generate(pith_chat *chat, pith_error *error) {
                                      .prompt_user = &progress};
     pith_buffer_reset(&chat->reply);
     pith_cli_interrupt_watch(chat->session);
-    pith_status status = pith_generate(chat->session, chat->sampler, chat->ids, chat->n_ids, &options, &chat->last, error);
+    pith_status status = pith_generate(chat->session, chat->sampler, chat->ids, chat->n_ids,
+                                       &options, &chat->last, error);
     pith_cli_interrupt_watch(NULL);
     pith_cli_progress_end(&progress);
     if (status != PITH_OK) return status;
@@ -118,7 +131,8 @@ static pith_status reply(pith_chat *chat, pith_error *error) {
     bool ok = take_prompt(chat, prompt, error);
     pith_prompt_free(prompt);
     pith_status status = ok ? generate(chat, error) : error->status;
-    if (status == PITH_OK) add_message(chat, "assistant", chat->reply.data ? chat->reply.data : "", chat->reply.size);
+    if (status == PITH_OK)
+        add_message(chat, "assistant", chat->reply.data ? chat->reply.data : "", chat->reply.size);
     return status;
 }
 
@@ -132,12 +146,14 @@ pith_status pith_chat_say(pith_chat *chat, const char *text, pith_error *error) 
 static const char *role_of(const pith_chat *chat, size_t from_end) {
     size_t n = json_array_size(chat->messages);
     if (from_end >= n) return "";
-    const char *role = json_string_value(json_object_get(json_array_get(chat->messages, n - 1 - from_end), "role"));
+    const char *role = json_string_value(
+        json_object_get(json_array_get(chat->messages, n - 1 - from_end), "role"));
     return role ? role : "";
 }
 
 pith_status pith_chat_retry(pith_chat *chat, pith_error *error) {
-    if (strcmp(role_of(chat, 0), "assistant") != 0) return pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no reply to make again");
+    if (strcmp(role_of(chat, 0), "assistant") != 0)
+        return pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no reply to make again");
     json_t *old = json_incref(json_array_get(chat->messages, json_array_size(chat->messages) - 1));
     drop_last_message(chat);
     chat->ids_match = false;
@@ -150,7 +166,8 @@ pith_status pith_chat_retry(pith_chat *chat, pith_error *error) {
 char *pith_chat_undo(pith_chat *chat) {
     if (strcmp(role_of(chat, 0), "assistant") == 0) drop_last_message(chat);
     if (strcmp(role_of(chat, 0), "user") != 0) return NULL;
-    json_t *content = json_object_get(json_array_get(chat->messages, json_array_size(chat->messages) - 1), "content");
+    json_t *content = json_object_get(
+        json_array_get(chat->messages, json_array_size(chat->messages) - 1), "content");
     char *text = pith_copy_text(json_string_value(content), json_string_length(content));
     drop_last_message(chat);
     chat->ids_match = false;

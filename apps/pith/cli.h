@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the commands of the program share: options, finding models, progress on stderr, JSON on stdout, exit codes.
+ * What the commands of the program share: options, finding models, progress on stderr, JSON on
+ * stdout, exit codes.
  * Text goes to stdout and nothing else does; notes, progress and statistics go to stderr. */
 #ifndef PITH_APPS_PITH_CLI_H
 #define PITH_APPS_PITH_CLI_H
@@ -24,26 +25,28 @@ typedef enum pith_cli_kind {
 } pith_cli_kind;
 
 typedef struct pith_cli_option {
-    const char *name;    /* "threads": --threads */
-    char letter;         /* 't': -t; 0: none */
+    const char *name; /* "threads": --threads */
+    char letter;      /* 't': -t; 0: none */
     pith_cli_kind kind;
     void *target;
-    const char *value;   /* shown in --help: "N"; for CHOICE the choices */
-    const char *help;    /* one sentence, the default included */
+    const char *value; /* shown in --help: "N"; for CHOICE the choices */
+    const char *help;  /* one sentence, the default included */
     double min, max;
 } pith_cli_option;
 
 typedef struct pith_cli_command {
-    const char *usage;       /* "pith run -m MODEL [options] [PROMPT]" */
-    const char *summary;     /* one sentence */
+    const char *usage;   /* "pith run -m MODEL [options] [PROMPT]" */
+    const char *summary; /* one sentence */
     const pith_cli_option *options;
     size_t n_options;
-    const char *more;        /* text after the options or NULL */
+    const char *more; /* text after the options or NULL */
 } pith_cli_command;
 
-/* Parses argv[1..]; words that are no options are collected in order in words (capacity argc). Returns -1 to go on, or the exit code when
+/* Parses argv[1..]; words that are no options are collected in order in words (capacity argc).
+ * Returns -1 to go on, or the exit code when
  * --help was asked for or something is wrong (already told). */
-int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const char **words, int *n_words);
+int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const char **words,
+                   int *n_words);
 /* "pith: TEXT" on stderr; returns PITH_EXIT_USAGE. */
 int pith_cli_usage(const pith_cli_command *command, const char *format, ...) PITH_PRINTF(2, 3);
 /* "pith: TEXT" on stderr; returns PITH_EXIT_FAILURE. */
@@ -61,15 +64,21 @@ typedef struct pith_cli_model {
 } pith_cli_model;
 
 enum { PITH_CLI_MODEL_OPTIONS = 10 };
-/* The options that mean the same everywhere: -m --ctx --threads --load --memory --kv --exact --precision --force --step. */
+/* The options that mean the same everywhere: -m --ctx --threads --load --memory --kv --exact
+ * --precision --force --step. */
 void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI_MODEL_OPTIONS]);
-/* Path of a model given as path or as a name in the models folder; NULL with a message in *error. Caller frees with pith_free. */
+/* Path of a model given as path or as a name in the models folder; NULL with a message in *error.
+ * Caller frees with pith_free. */
 char *pith_cli_find_model(const char *name, pith_error *error);
-/* "$PITH_HOME/models", else below the XDG cache. Caller frees with pith_free; NULL without memory. */
+/* "$PITH_HOME/models", else below the XDG cache. Caller frees with pith_free; NULL without memory.
+ * */
 char *pith_cli_models_folder(void);
-/* Opens what -m names, shows progress, prints the model's notes. Exit code, or -1 when *model is open. */
-int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values, bool vocab_only, pith_model **model);
-int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model, int32_t n_ctx_wanted, pith_engine **engine, pith_session **session);
+/* Opens what -m names, shows progress, prints the model's notes. Exit code, or -1 when *model is
+ * open. */
+int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values,
+                        bool vocab_only, pith_model **model);
+int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
+                         int32_t n_ctx_wanted, pith_engine **engine, pith_session **session);
 
 /* ---- Progress (progress.c): a line on stderr for what takes longer than a second ---- */
 typedef struct pith_cli_progress {
@@ -87,18 +96,23 @@ int pith_cli_print_json(json_t *json);
 /* A JSON string even when the bytes are not UTF-8 (ill-formed bytes become U+FFFD). */
 json_t *pith_cli_json_text(const char *text, size_t size);
 /* Everything of a stream or file into *out; false with a message in error. limit in bytes. */
-bool pith_cli_read_all(FILE *file, const char *name, size_t limit, pith_buffer *out, pith_error *error);
+bool pith_cli_read_all(FILE *file, const char *name, size_t limit, pith_buffer *out,
+                       pith_error *error);
 bool pith_cli_read_file(const char *path, size_t limit, pith_buffer *out, pith_error *error);
 /* Flushes stdout; a full disk or a closed pipe becomes a message. Exit code. */
 int pith_cli_finish(void);
 /* Ids of text; NULL with a message in error. *n_ids set. Caller frees with pith_free. */
-int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t size, unsigned flags, size_t *n_ids, pith_error *error);
-/* Renders {"messages", "add_generation_prompt"} with the model's template and tokenizes it; NULL with a message. */
-int32_t *pith_cli_chat_ids(const pith_model *model, json_t *messages, size_t *n_ids, pith_error *error);
+int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t size, unsigned flags,
+                           size_t *n_ids, pith_error *error);
+/* Renders {"messages", "add_generation_prompt"} with the model's template and tokenizes it; NULL
+ * with a message. */
+int32_t *pith_cli_chat_ids(const pith_model *model, json_t *messages, size_t *n_ids,
+                           pith_error *error);
 /* "1,2,3" -> ids. */
 int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_error *error);
 
-/* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends the program ---- */
+/* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends the program ----
+ * */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */
 bool pith_cli_interrupted(void);                      /* and forgets it */
 

@@ -6,19 +6,25 @@
 static json_t *describe(const pith_system_info *info) {
     json_t *kernels = json_object(), *libraries = json_object(), *architectures = json_array();
     const char *name, *value;
-    for (size_t i = 0; pith_system_kernel(i, &name, &value); i++) json_object_set_new(kernels, name, json_string(value));
-    for (size_t i = 0; pith_system_library(i, &name, &value); i++) json_object_set_new(libraries, name, json_string(value));
-    for (size_t i = 0; (name = pith_system_architecture(i)); i++) json_array_append_new(architectures, json_string(name));
-    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "version", pith_version(), "cpu", info->cpu, "tiers",
-                     info->features, "cores", info->n_cores, "memory_bytes", (json_int_t)info->memory_bytes,
-                     "memory_available_bytes", (json_int_t)info->memory_available_bytes, "architectures", architectures,
+    for (size_t i = 0; pith_system_kernel(i, &name, &value); i++)
+        json_object_set_new(kernels, name, json_string(value));
+    for (size_t i = 0; pith_system_library(i, &name, &value); i++)
+        json_object_set_new(libraries, name, json_string(value));
+    for (size_t i = 0; (name = pith_system_architecture(i)); i++)
+        json_array_append_new(architectures, json_string(name));
+    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "version", pith_version(),
+                     "cpu", info->cpu, "tiers", info->features, "cores", info->n_cores,
+                     "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
+                     (json_int_t)info->memory_available_bytes, "architectures", architectures,
                      "libraries", libraries, "kernels", kernels);
 }
 
 static int print_text(const pith_system_info *info) {
     const char *name, *value;
-    printf("pith        %s\ncpu         %s\ntiers       %s\ncores       %d usable\nmemory      %.1f GiB, %.1f GiB available\n",
-           pith_version(), info->cpu, info->features, (int)info->n_cores, (double)info->memory_bytes / 1073741824.0,
+    printf("pith        %s\ncpu         %s\ntiers       %s\ncores       %d usable\nmemory      "
+           "%.1f GiB, %.1f GiB available\n",
+           pith_version(), info->cpu, info->features, (int)info->n_cores,
+           (double)info->memory_bytes / 1073741824.0,
            (double)info->memory_available_bytes / 1073741824.0);
     char *folder = pith_cli_models_folder();
     printf("models      %s\narchitectures", folder ? folder : "?");
@@ -27,15 +33,17 @@ static int print_text(const pith_system_info *info) {
     printf("\nlibraries  ");
     for (size_t i = 0; pith_system_library(i, &name, &value); i++) printf(" %s %s", name, value);
     printf("\nkernels\n");
-    for (size_t i = 0; pith_system_kernel(i, &name, &value); i++) printf("  %-24s %s\n", name, value);
+    for (size_t i = 0; pith_system_kernel(i, &name, &value); i++)
+        printf("  %-24s %s\n", name, value);
     return pith_cli_finish();
 }
 
 int pith_command_doctor(int argc, char **argv) {
     bool json = false;
     pith_cli_option table[] = {{"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0}};
-    pith_cli_command command = {"pith doctor [--json]", "Shows processor, memory, kernels and libraries in use.", table, 1,
-                                "PITH_CPU=ref|avx2|avxvnni|avx512|neon|... lowers the machine for a test."};
+    pith_cli_command command = {
+        "pith doctor [--json]", "Shows processor, memory, kernels and libraries in use.", table, 1,
+        "PITH_CPU=ref|avx2|avxvnni|avx512|neon|... lowers the machine for a test."};
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
     int n_words = 0;

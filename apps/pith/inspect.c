@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith inspect`: metadata, tensors, sizes and chat template of a GGUF file, without loading it. On a broken file it says where. */
+ * `pith inspect`: metadata, tensors, sizes and chat template of a GGUF file, without loading it.
+ * On a broken file it says where. */
 #include "base/memory.h"
 #include "pith/cli.h"
 
@@ -34,9 +35,12 @@ static void print_value(const char *key, const char *type, const pith_buffer *te
     size_t shown = 0;
     for (size_t i = 0; i < text->size && shown < 200; i++, shown++) {
         unsigned char c = (unsigned char)text->data[i];
-        if (c == '\n') fputs("\\n", stdout);
-        else if (c < 0x20 || c == 0x7F) printf("\\x%02x", c);
-        else putchar(c);
+        if (c == '\n')
+            fputs("\\n", stdout);
+        else if (c < 0x20 || c == 0x7F)
+            printf("\\x%02x", c);
+        else
+            putchar(c);
     }
     if (shown < text->size) printf("... (%zu bytes)", text->size);
     putchar('\n');
@@ -48,9 +52,10 @@ static void print_tensors(const pith_file *file) {
         char shape[96];
         int n = 0;
         for (uint32_t d = 0; d < t.n_dims && n < 80; d++)
-            n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%llu", d ? " x " : "", (unsigned long long)t.shape[d]);
-        printf("  %-44s %-8s %-24s %14llu at %llu\n", t.name, t.type, n ? shape : "1", (unsigned long long)t.bytes,
-               (unsigned long long)t.offset);
+            n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%llu", d ? " x " : "",
+                          (unsigned long long)t.shape[d]);
+        printf("  %-44s %-8s %-24s %14llu at %llu\n", t.name, t.type, n ? shape : "1",
+               (unsigned long long)t.bytes, (unsigned long long)t.offset);
     }
 }
 
@@ -58,11 +63,13 @@ static int print_text(const inspect_options *o, const pith_file *file, const cha
     pith_error error = {0};
     pith_file_summary s = pith_file_summarize(file);
     bool runs = pith_file_check(file, &error) == PITH_OK;
-    printf("%s\n  GGUF version %u, %u file%s, %.1f MB, %llu tensors, %.1f M parameters, %.2f bits each\n  architecture %s: %s%s\n",
-           path, (unsigned)s.version, (unsigned)s.n_shards, s.n_shards == 1 ? "" : "s", (double)s.total_bytes * 1e-6,
-           (unsigned long long)s.n_tensors, (double)s.n_parameters * 1e-6,
-           s.n_parameters ? (double)s.tensor_bytes * 8 / (double)s.n_parameters : 0.0, s.architecture,
-           runs ? "runs" : "does not run: ", runs ? "" : error.text);
+    printf("%s\n  GGUF version %u, %u file%s, %.1f MB, %llu tensors, %.1f M parameters, %.2f bits "
+           "each\n  architecture %s: %s%s\n",
+           path, (unsigned)s.version, (unsigned)s.n_shards, s.n_shards == 1 ? "" : "s",
+           (double)s.total_bytes * 1e-6, (unsigned long long)s.n_tensors,
+           (double)s.n_parameters * 1e-6,
+           s.n_parameters ? (double)s.tensor_bytes * 8 / (double)s.n_parameters : 0.0,
+           s.architecture, runs ? "runs" : "does not run: ", runs ? "" : error.text);
     pith_buffer text = {0};
     if (o->metadata) {
         printf("metadata (%llu)\n", (unsigned long long)s.n_metadata);
@@ -97,10 +104,13 @@ static json_t *json_tensors(const pith_file *file) {
     pith_file_tensor t;
     for (uint64_t i = 0; pith_file_tensor_at(file, i, &t); i++) {
         json_t *shape = json_array();
-        for (uint32_t d = 0; d < t.n_dims; d++) json_array_append_new(shape, json_integer((json_int_t)t.shape[d]));
-        json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:I, s:I, s:i}", "name", pith_cli_json_text(t.name, strlen(t.name)), "type",
-                                              t.type, "shape", shape, "offset", (json_int_t)t.offset, "bytes",
-                                              (json_int_t)t.bytes, "shard", (int)t.shard));
+        for (uint32_t d = 0; d < t.n_dims; d++)
+            json_array_append_new(shape, json_integer((json_int_t)t.shape[d]));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:s, s:o, s:I, s:I, s:i}", "name",
+                                        pith_cli_json_text(t.name, strlen(t.name)), "type", t.type,
+                                        "shape", shape, "offset", (json_int_t)t.offset, "bytes",
+                                        (json_int_t)t.bytes, "shard", (int)t.shard));
     }
     return list;
 }
@@ -118,17 +128,19 @@ static int print_json(const inspect_options *o, const pith_file *file) {
                                       pith_cli_json_text(text.data ? text.data : "", text.size)));
     }
     pith_buffer_deinit(&text);
-    return pith_cli_print_json(json_pack(
-        "{s:b, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:o, s:o}", "runs", runs, "why", runs ? "" : error.text, "architecture",
-        s.architecture, "version", (int)s.version, "shards", (int)s.n_shards, "total_bytes", (json_int_t)s.total_bytes,
-        "tensor_bytes", (json_int_t)s.tensor_bytes, "parameters", (json_int_t)s.n_parameters, "tensors",
-        json_tensors(file), "metadata", metadata));
+    return pith_cli_print_json(
+        json_pack("{s:b, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:o, s:o}", "runs", runs, "why",
+                  runs ? "" : error.text, "architecture", s.architecture, "version", (int)s.version,
+                  "shards", (int)s.n_shards, "total_bytes", (json_int_t)s.total_bytes,
+                  "tensor_bytes", (json_int_t)s.tensor_bytes, "parameters",
+                  (json_int_t)s.n_parameters, "tensors", json_tensors(file), "metadata", metadata));
 }
 
 static int inspect_broken(const inspect_options *o, const pith_error *error) {
     if (!o->json) return pith_cli_fail(error);
     pith_cli_print_json(json_pack("{s:b, s:o, s:s, s:[], s:{}}", "runs", 0, "why",
-                                  pith_cli_json_text(error->text, strlen(error->text)), "architecture", "", "tensors", "metadata"));
+                                  pith_cli_json_text(error->text, strlen(error->text)),
+                                  "architecture", "", "tensors", "metadata"));
     return PITH_EXIT_FAILURE;
 }
 
@@ -138,10 +150,13 @@ int pith_command_inspect(int argc, char **argv) {
         {"json", 0, PITH_CLI_FLAG, &o.json, "", "one JSON object", 0, 0},
         {"metadata", 0, PITH_CLI_FLAG, &o.metadata, "", "only the metadata", 0, 0},
         {"tensors", 0, PITH_CLI_FLAG, &o.tensors, "", "only the tensors", 0, 0},
-        {"template", 0, PITH_CLI_FLAG, &o.template_only, "", "print the chat template as it stands", 0, 0},
-        {"items", 0, PITH_CLI_INT, &o.items, "N", "items of arrays to show (default: 8)", 0, 1 << 26},
+        {"template", 0, PITH_CLI_FLAG, &o.template_only, "", "print the chat template as it stands",
+         0, 0},
+        {"items", 0, PITH_CLI_INT, &o.items, "N", "items of arrays to show (default: 8)", 0,
+         1 << 26},
     };
-    pith_cli_command command = {"pith inspect FILE [options]", "Shows what is in a GGUF file, and whether it runs here.", table,
+    pith_cli_command command = {"pith inspect FILE [options]",
+                                "Shows what is in a GGUF file, and whether it runs here.", table,
                                 sizeof table / sizeof table[0], NULL};
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
@@ -153,8 +168,12 @@ int pith_command_inspect(int argc, char **argv) {
     pith_file *file = NULL;
     char *path = code < 0 ? pith_cli_find_model(words[0], &error) : NULL;
     if (code < 0 && !path) code = inspect_broken(&o, &error);
-    if (code < 0 && pith_file_open(path, &file, &error) != PITH_OK) code = inspect_broken(&o, &error);
-    if (code < 0) code = o.template_only ? print_template(file) : o.json ? print_json(&o, file) : print_text(&o, file, path);
+    if (code < 0 && pith_file_open(path, &file, &error) != PITH_OK)
+        code = inspect_broken(&o, &error);
+    if (code < 0)
+        code = o.template_only ? print_template(file)
+               : o.json        ? print_json(&o, file)
+                               : print_text(&o, file, path);
     pith_file_close(file);
     pith_free(path);
     pith_free(words);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ctrl-C: the first one stops the running reply (its text is kept), the second one within it ends the program. */
+ * Ctrl-C: the first one stops the running reply (its text is kept), the second one within it ends
+ * the program. */
 #include "pith/cli.h"
 
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith list`: the models in the models folder, with what their headers say. A broken file is listed with its fault. */
+ * `pith list`: the models in the models folder, with what their headers say. A broken file is
+ * listed with its fault. */
 #include "base/memory.h"
 #include "pith/cli.h"
 
@@ -8,22 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct list_names { char **items; size_t n; bool failed; } list_names;
+typedef struct list_names {
+    char **items;
+    size_t n;
+    bool failed;
+} list_names;
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 /* Names of the .gguf files of the folder, sorted; a missing folder has none. */
 static int read_folder(const char *folder, list_names *names) {
     DIR *dir = opendir(folder);
-    if (!dir) return errno == ENOENT ? -1 : pith_cli_fail_text("%s could not be read: %s", folder, strerror(errno));
+    if (!dir)
+        return errno == ENOENT
+                   ? -1
+                   : pith_cli_fail_text("%s could not be read: %s", folder, strerror(errno));
     for (struct dirent *entry; (entry = readdir(dir));) {
         size_t size = strlen(entry->d_name);
         if (size < 6 || strcmp(entry->d_name + size - 5, ".gguf") != 0) continue;
         char **grown = pith_realloc(names->items, (names->n + 1) * sizeof *grown);
         if (grown) names->items = grown;
         if (grown) grown[names->n] = pith_copy_text(entry->d_name, size);
-        if (!grown || !grown[names->n]) names->failed = true;
-        else names->n++;
+        if (!grown || !grown[names->n])
+            names->failed = true;
+        else
+            names->n++;
     }
     closedir(dir);
     if (names->failed) return pith_cli_fail_text("out of memory while listing %s", folder);
@@ -36,15 +48,16 @@ static json_t *describe(const char *folder, const char *name, bool show) {
     pith_error error = {0};
     pith_file *file = NULL;
     pith_buffer_append_format(&path, "%s/%s", folder, name);
-    json_t *json = json_pack("{s:o, s:o}", "name", pith_cli_json_text(name, strlen(name) - 5), "path",
-                             pith_cli_json_text(path.data ? path.data : "", path.size));
+    json_t *json = json_pack("{s:o, s:o}", "name", pith_cli_json_text(name, strlen(name) - 5),
+                             "path", pith_cli_json_text(path.data ? path.data : "", path.size));
     if (path.failed || pith_file_open(path.data, &file, &error) != PITH_OK) {
         json_object_set_new(json, "error", pith_cli_json_text(error.text, strlen(error.text)));
         if (show) printf("%-36s broken: %s\n", name, error.text);
     } else {
         pith_file_summary s = pith_file_summarize(file);
         bool runs = pith_file_check(file, &error) == PITH_OK;
-        json_object_set_new(json, "architecture", pith_cli_json_text(s.architecture, strlen(s.architecture)));
+        json_object_set_new(json, "architecture",
+                            pith_cli_json_text(s.architecture, strlen(s.architecture)));
         json_object_set_new(json, "bytes", json_integer((json_int_t)s.total_bytes));
         json_object_set_new(json, "parameters", json_integer((json_int_t)s.n_parameters));
         json_object_set_new(json, "runs", json_boolean(runs));
@@ -60,8 +73,9 @@ static json_t *describe(const char *folder, const char *name, bool show) {
 int pith_command_list(int argc, char **argv) {
     bool json = false;
     pith_cli_option table[] = {{"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0}};
-    pith_cli_command command = {"pith list [--json]", "Lists the models in the models folder.", table, 1,
-                                "The folder is $PITH_HOME/models, else pith/models below the user's cache folder."};
+    pith_cli_command command = {
+        "pith list [--json]", "Lists the models in the models folder.", table, 1,
+        "The folder is $PITH_HOME/models, else pith/models below the user's cache folder."};
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
     int n_words = 0;
@@ -79,7 +93,10 @@ int pith_command_list(int argc, char **argv) {
         pith_free(names.items[i]);
     }
     if (code < 0 && names.n == 0) fprintf(stderr, "note: there are no models in %s\n", folder);
-    if (code < 0) code = json ? pith_cli_print_json(json_pack("{s:s, s:O}", "folder", folder, "models", models)) : pith_cli_finish();
+    if (code < 0)
+        code =
+            json ? pith_cli_print_json(json_pack("{s:s, s:O}", "folder", folder, "models", models))
+                 : pith_cli_finish();
     json_decref(models);
     pith_free(names.items);
     pith_free(folder);

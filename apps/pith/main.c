@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * main(): names the commands and calls one. Each command lives in a file of its name; what they share is cli.h.
+ * main(): names the commands and calls one. Each command lives in a file of its name; what they
+ * share is cli.h.
  * Exit codes: 0 success, 1 failure, 2 usage. */
 #include "pith/cli.h"
 
@@ -25,12 +26,15 @@ static const command_row commands[] = {
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *out) {
-    fprintf(out, "pith %s: run language models on this device.\n\nUsage: pith COMMAND [options]\n\n",
+    fprintf(out,
+            "pith %s: run language models on this device.\n\nUsage: pith COMMAND [options]\n\n",
             pith_version());
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\n`pith COMMAND --help` tells each command's options. A MODEL is a path or a name that\n"
-                 "`pith list` shows.\n");
+    fprintf(
+        out,
+        "\n`pith COMMAND --help` tells each command's options. A MODEL is a path or a name that\n"
+        "`pith list` shows.\n");
 }
 
 int main(int argc, char **argv) {

@@ -8,16 +8,26 @@
 
 void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI_MODEL_OPTIONS]) {
     const pith_cli_option options[PITH_CLI_MODEL_OPTIONS] = {
-        {"model", 'm', PITH_CLI_TEXT, &values->model, "MODEL", "a GGUF file, or a name that `pith list` shows", 0, 0},
-        {"ctx", 'c', PITH_CLI_INT, &values->n_ctx, "N", "tokens of context (default: the model's, at most 4096)", 0, 1 << 24},
-        {"threads", 't', PITH_CLI_INT, &values->n_threads, "N", "threads (default: the cores this process may use)", 0, 1024},
-        {"load", 0, PITH_CLI_CHOICE, &values->load, "auto|pack|mmap", "pack weights into memory, or use the mapped file in place", 0, 0},
-        {"memory", 0, PITH_CLI_SIZE, &values->memory, "SIZE", "ceiling for weights, KV and workspace, e.g. 2G", 0, 0},
-        {"kv", 0, PITH_CLI_CHOICE, &values->kv, "auto|f32|f16|int8", "storage of the KV cache (default: f16)", 0, 0},
-        {"exact", 0, PITH_CLI_FLAG, &values->exact, "", "the same bits for any batching, threads, tier and load mode", 0, 0},
-        {"precision", 0, PITH_CLI_CHOICE, &values->precision, "normal|full", "full: float activations, KV in f32; slow, for checking", 0, 0},
-        {"force", 0, PITH_CLI_FLAG, &values->force, "", "go on with an unknown pre-tokenizer", 0, 0},
-        {"step", 0, PITH_CLI_INT, &values->step_limit, "N", "prompt tokens computed at once (default: 256)", 0, 1 << 16},
+        {"model", 'm', PITH_CLI_TEXT, &values->model, "MODEL",
+         "a GGUF file, or a name that `pith list` shows", 0, 0},
+        {"ctx", 'c', PITH_CLI_INT, &values->n_ctx, "N",
+         "tokens of context (default: the model's, at most 4096)", 0, 1 << 24},
+        {"threads", 't', PITH_CLI_INT, &values->n_threads, "N",
+         "threads (default: the cores this process may use)", 0, 1024},
+        {"load", 0, PITH_CLI_CHOICE, &values->load, "auto|pack|mmap",
+         "pack weights into memory, or use the mapped file in place", 0, 0},
+        {"memory", 0, PITH_CLI_SIZE, &values->memory, "SIZE",
+         "ceiling for weights, KV and workspace, e.g. 2G", 0, 0},
+        {"kv", 0, PITH_CLI_CHOICE, &values->kv, "auto|f32|f16|int8",
+         "storage of the KV cache (default: f16)", 0, 0},
+        {"exact", 0, PITH_CLI_FLAG, &values->exact, "",
+         "the same bits for any batching, threads, tier and load mode", 0, 0},
+        {"precision", 0, PITH_CLI_CHOICE, &values->precision, "normal|full",
+         "full: float activations, KV in f32; slow, for checking", 0, 0},
+        {"force", 0, PITH_CLI_FLAG, &values->force, "", "go on with an unknown pre-tokenizer", 0,
+         0},
+        {"step", 0, PITH_CLI_INT, &values->step_limit, "N",
+         "prompt tokens computed at once (default: 256)", 0, 1 << 16},
     };
     memcpy(out, options, sizeof options);
 }
@@ -54,10 +64,13 @@ char *pith_cli_find_model(const char *name, pith_error *error) {
     char *base = folder ? join(folder, "/", name) : NULL;
     char *path = base ? join(base, ".gguf", "") : NULL;
     char *found = NULL;
-    if (!strchr(name, '/') && path && can_open(path)) found = path;
-    else if (!strchr(name, '/') && base && can_open(base)) found = base;
+    if (!strchr(name, '/') && path && can_open(path))
+        found = path;
+    else if (!strchr(name, '/') && base && can_open(base))
+        found = base;
     if (!found)
-        pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no model '%s': neither a file here nor in %s", name,
+        pith_fail(error, PITH_ERROR_NOT_FOUND,
+                  "there is no model '%s': neither a file here nor in %s", name,
                   folder ? folder : "the models folder");
     if (base && base != found) pith_free(base);
     if (path && path != found) pith_free(path);
@@ -65,8 +78,8 @@ char *pith_cli_find_model(const char *name, pith_error *error) {
     return found;
 }
 
-int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values, bool vocab_only,
-                        pith_model **model) {
+int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values,
+                        bool vocab_only, pith_model **model) {
     if (!values->model) return pith_cli_usage(command, "which model? Give -m MODEL");
     pith_error error = {0};
     char *path = pith_cli_find_model(values->model, &error);
@@ -89,8 +102,8 @@ int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *v
     return -1;
 }
 
-int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model, int32_t n_ctx_wanted,
-                         pith_engine **engine, pith_session **session) {
+int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
+                         int32_t n_ctx_wanted, pith_engine **engine, pith_session **session) {
     pith_error error = {0};
     pith_model_info info = pith_model_describe(model);
     int32_t n_ctx = values->n_ctx;
@@ -100,7 +113,8 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model, 
     if (limit && info.load == PITH_LOAD_PACK) {
         if (limit <= info.weight_bytes)
             return pith_cli_fail_text("--memory %llu leaves nothing after %llu bytes of weights",
-                                      (unsigned long long)limit, (unsigned long long)info.weight_bytes);
+                                      (unsigned long long)limit,
+                                      (unsigned long long)info.weight_bytes);
         limit -= info.weight_bytes;
     }
     pith_engine_options options = {.size = sizeof options,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Command line options from one table per command: parsing, --help, and sentences for what is wrong.
- * `--name value`, `--name=value` and `-n value` are understood; `--` ends the options. Numbers are checked whole. */
+ * Command line options from one table per command: parsing, --help, and sentences for what is
+ * wrong.
+ * `--name value`, `--name=value` and `-n value` are understood; `--` ends the options. Numbers are
+ * checked whole. */
 #include "pith/cli.h"
 
 #include <errno.h>
@@ -49,7 +51,8 @@ static void print_help(const pith_cli_command *command) {
     if (command->more) printf("\n%s\n", command->more);
 }
 
-static const pith_cli_option *find_option(const pith_cli_command *command, const char *word, size_t size) {
+static const pith_cli_option *find_option(const pith_cli_command *command, const char *word,
+                                          size_t size) {
     for (size_t i = 0; i < command->n_options; i++) {
         const pith_cli_option *option = &command->options[i];
         if (word[1] == '-') {
@@ -106,32 +109,39 @@ static int choice_index(const char *choices, const char *text) {
 }
 
 /* Stores the value; -1 or the usage exit code. */
-static int store(const pith_cli_command *command, const pith_cli_option *option, const char *value) {
+static int store(const pith_cli_command *command, const pith_cli_option *option,
+                 const char *value) {
     double number;
     switch (option->kind) {
     case PITH_CLI_FLAG: *(bool *)option->target = true; return -1;
     case PITH_CLI_TEXT: *(const char **)option->target = value; return -1;
     case PITH_CLI_INT:
     case PITH_CLI_FLOAT:
-        if (!read_number(value, &number) || (option->kind == PITH_CLI_INT && number != floor(number)))
+        if (!read_number(value, &number) ||
+            (option->kind == PITH_CLI_INT && number != floor(number)))
             return pith_cli_usage(command, "--%s needs a %s, not '%s'", option->name,
                                   option->kind == PITH_CLI_INT ? "whole number" : "number", value);
         if (number < option->min || number > option->max)
-            return pith_cli_usage(command, "--%s must be between %g and %g, not %s", option->name, option->min,
-                                  option->max, value);
-        if (option->kind == PITH_CLI_INT) *(int32_t *)option->target = (int32_t)number;
-        else *(float *)option->target = (float)number;
+            return pith_cli_usage(command, "--%s must be between %g and %g, not %s", option->name,
+                                  option->min, option->max, value);
+        if (option->kind == PITH_CLI_INT)
+            *(int32_t *)option->target = (int32_t)number;
+        else
+            *(float *)option->target = (float)number;
         return -1;
     case PITH_CLI_SIZE:
         if (read_size(value, option->target)) return -1;
-        return pith_cli_usage(command, "--%s needs a size such as 800M or 2G, not '%s'", option->name, value);
+        return pith_cli_usage(command, "--%s needs a size such as 800M or 2G, not '%s'",
+                              option->name, value);
     case PITH_CLI_SEED:
         if (read_u64(value, option->target)) return -1;
-        return pith_cli_usage(command, "--%s needs a number from 0 to 2^64-1, not '%s'", option->name, value);
+        return pith_cli_usage(command, "--%s needs a number from 0 to 2^64-1, not '%s'",
+                              option->name, value);
     case PITH_CLI_CHOICE:
         *(int *)option->target = choice_index(option->value, value);
         if (*(int *)option->target >= 0) return -1;
-        return pith_cli_usage(command, "--%s is one of %s, not '%s'", option->name, option->value, value);
+        return pith_cli_usage(command, "--%s is one of %s, not '%s'", option->name, option->value,
+                              value);
     }
     return -1;
 }
@@ -160,7 +170,8 @@ static int take_option(const pith_cli_command *command, int argc, char **argv, i
     return store(command, option, value);
 }
 
-int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const char **words, int *n_words) {
+int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const char **words,
+                   int *n_words) {
     bool only_words = false;
     *n_words = 0;
     for (int at = 1; at < argc; at++) {

@@ -18,7 +18,9 @@ int pith_cli_print_json(json_t *json) {
     json_decref(json);
     fputc('\n', stdout);
     int code = pith_cli_finish();
-    return bad && code == PITH_EXIT_OK ? pith_cli_fail_text("the result could not be written as JSON") : code;
+    return bad && code == PITH_EXIT_OK
+               ? pith_cli_fail_text("the result could not be written as JSON")
+               : code;
 }
 
 json_t *pith_cli_json_text(const char *text, size_t size) {
@@ -26,8 +28,10 @@ json_t *pith_cli_json_text(const char *text, size_t size) {
     for (size_t at = 0; at < size;) {
         uint32_t code;
         size_t n = pith_utf8_decode(text + at, size - at, &code);
-        if (code == PITH_UTF8_INVALID) pith_buffer_append_text(&clean, "\xEF\xBF\xBD");
-        else pith_buffer_append(&clean, text + at, n);
+        if (code == PITH_UTF8_INVALID)
+            pith_buffer_append_text(&clean, "\xEF\xBF\xBD");
+        else
+            pith_buffer_append(&clean, text + at, n);
         at += n;
     }
     json_t *json = clean.failed ? NULL : json_stringn(clean.data ? clean.data : "", clean.size);
@@ -35,12 +39,14 @@ json_t *pith_cli_json_text(const char *text, size_t size) {
     return json;
 }
 
-bool pith_cli_read_all(FILE *file, const char *name, size_t limit, pith_buffer *out, pith_error *error) {
+bool pith_cli_read_all(FILE *file, const char *name, size_t limit, pith_buffer *out,
+                       pith_error *error) {
     char block[65536];
     size_t n;
     while ((n = fread(block, 1, sizeof block, file)) > 0) {
         if (out->size + n > limit) {
-            pith_fail(error, PITH_ERROR_LIMIT, "%s is larger than %zu bytes, the limit", name, limit);
+            pith_fail(error, PITH_ERROR_LIMIT, "%s is larger than %zu bytes, the limit", name,
+                      limit);
             return false;
         }
         pith_buffer_append(out, block, n);
@@ -79,7 +85,8 @@ int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t siz
     return ids;
 }
 
-static int32_t *prompt_ids(const pith_model *model, const pith_prompt *prompt, size_t *n_ids, pith_error *error) {
+static int32_t *prompt_ids(const pith_model *model, const pith_prompt *prompt, size_t *n_ids,
+                           pith_error *error) {
     size_t size;
     pith_prompt_text(prompt, &size);
     int32_t *ids = pith_alloc_array(size + 2, sizeof *ids);
@@ -94,7 +101,8 @@ static int32_t *prompt_ids(const pith_model *model, const pith_prompt *prompt, s
     return ids;
 }
 
-int32_t *pith_cli_chat_ids(const pith_model *model, json_t *messages, size_t *n_ids, pith_error *error) {
+int32_t *pith_cli_chat_ids(const pith_model *model, json_t *messages, size_t *n_ids,
+                           pith_error *error) {
     json_t *context = json_pack("{s:O, s:b}", "messages", messages, "add_generation_prompt", 1);
     char *text = context ? json_dumps(context, JSON_COMPACT) : NULL;
     json_decref(context);
@@ -125,10 +133,12 @@ int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_e
         }
         size_t first = at;
         int64_t id = 0;
-        while (at < size && text[at] >= '0' && text[at] <= '9' && id <= INT32_MAX) id = id * 10 + (text[at++] - '0');
+        while (at < size && text[at] >= '0' && text[at] <= '9' && id <= INT32_MAX)
+            id = id * 10 + (text[at++] - '0');
         if (at == first || id > INT32_MAX) {
-            pith_fail(error, PITH_ERROR_ARGUMENT, "token ids are whole numbers, but at byte %zu stands '%.10s'",
-                      first, text + first);
+            pith_fail(error, PITH_ERROR_ARGUMENT,
+                      "token ids are whole numbers, but at byte %zu stands '%.10s'", first,
+                      text + first);
             pith_free(ids);
             return NULL;
         }

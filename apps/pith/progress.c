@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One line on stderr, redrawn, for work that takes longer than a second: share done and time left. Silent when stderr
+ * One line on stderr, redrawn, for work that takes longer than a second: share done and time left.
+ * Silent when stderr
  * is not a terminal or JSON was asked for. */
 #include "base/clock.h"
 #include "pith/cli.h"
@@ -20,7 +21,8 @@ pith_cli_progress pith_cli_progress_start(const char *what, bool quiet) {
 int pith_cli_progress_step(void *user, double fraction) {
     pith_cli_progress *progress = user;
     uint64_t now = pith_clock_ns();
-    if (progress->quiet || now - progress->start_ns < 1000000000u || now - progress->shown_ns < 100000000u)
+    if (progress->quiet || now - progress->start_ns < 1000000000u ||
+        now - progress->shown_ns < 100000000u)
         return 0;
     double spent = (double)(now - progress->start_ns) * 1e-9;
     fprintf(stderr, "\r\033[K%s: %3.0f %%", progress->what, fraction * 100);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith tokenize`: text from standard input (or words) to token ids; --decode goes the other way. */
+ * `pith tokenize`: text from standard input (or words) to token ids; --decode goes the other way.
+ * */
 #include "base/memory.h"
 #include "pith/cli.h"
 
@@ -24,15 +25,18 @@ static int encode(const tokenize_options *o, const pith_model *model, const pith
     size_t n = 0;
     unsigned flags = (o->add_special ? PITH_TOKENIZE_ADD_SPECIAL : 0u) |
                      (o->parse_special ? PITH_TOKENIZE_PARSE_SPECIAL : 0u);
-    int32_t *ids = pith_cli_tokenize(model, text->data ? text->data : "", text->size, flags, &n, &error);
+    int32_t *ids =
+        pith_cli_tokenize(model, text->data ? text->data : "", text->size, flags, &n, &error);
     if (!ids) return pith_cli_fail(&error);
     int code;
     if (o->json) {
         json_t *list = json_array();
         for (size_t i = 0; i < n; i++) json_array_append_new(list, json_integer(ids[i]));
-        code = pith_cli_print_json(json_pack("{s:o, s:o}", "ids", list, "pieces", pieces_of(model, ids, n)));
+        code = pith_cli_print_json(
+            json_pack("{s:o, s:o}", "ids", list, "pieces", pieces_of(model, ids, n)));
     } else {
-        for (size_t i = 0; i < n; i++) printf("%6d  %s\n", (int)ids[i], pith_token_piece(model, ids[i]));
+        for (size_t i = 0; i < n; i++)
+            printf("%6d  %s\n", (int)ids[i], pith_token_piece(model, ids[i]));
         code = pith_cli_finish();
     }
     pith_free(ids);
@@ -56,7 +60,8 @@ static int decode(const tokenize_options *o, const pith_model *model, const pith
     }
     int code;
     if (o->json) {
-        code = pith_cli_print_json(json_pack("{s:o}", "text", pith_cli_json_text(out.data ? out.data : "", out.size)));
+        code = pith_cli_print_json(
+            json_pack("{s:o}", "text", pith_cli_json_text(out.data ? out.data : "", out.size)));
     } else {
         fwrite(out.data ? out.data : "", 1, out.size, stdout);
         code = pith_cli_finish();
@@ -71,15 +76,20 @@ int pith_command_tokenize(int argc, char **argv) {
     tokenize_options o = {0};
     pith_cli_option table[] = {
         {"model", 'm', PITH_CLI_TEXT, &o.model.model, "MODEL", "whose tokenizer", 0, 0},
-        {"add-special", 0, PITH_CLI_FLAG, &o.add_special, "", "add BOS/EOS as the vocabulary asks", 0, 0},
-        {"parse-special", 0, PITH_CLI_FLAG, &o.parse_special, "", "control tokens written in the text count as such", 0, 0},
+        {"add-special", 0, PITH_CLI_FLAG, &o.add_special, "", "add BOS/EOS as the vocabulary asks",
+         0, 0},
+        {"parse-special", 0, PITH_CLI_FLAG, &o.parse_special, "",
+         "control tokens written in the text count as such", 0, 0},
         {"decode", 0, PITH_CLI_FLAG, &o.decode, "", "ids to text", 0, 0},
-        {"force", 0, PITH_CLI_FLAG, &o.model.force, "", "go on with an unknown pre-tokenizer", 0, 0},
-        {"json", 0, PITH_CLI_FLAG, &o.json, "", "{\"ids\", \"pieces\"} (with --decode {\"text\"})", 0, 0},
+        {"force", 0, PITH_CLI_FLAG, &o.model.force, "", "go on with an unknown pre-tokenizer", 0,
+         0},
+        {"json", 0, PITH_CLI_FLAG, &o.json, "", "{\"ids\", \"pieces\"} (with --decode {\"text\"})",
+         0, 0},
     };
-    pith_cli_command command = {"pith tokenize -m MODEL [options] < TEXT",
-                                "Turns text into token ids.", table, sizeof table / sizeof table[0],
-                                "The text is taken as it is: nothing is added and nothing in it is special unless asked."};
+    pith_cli_command command = {
+        "pith tokenize -m MODEL [options] < TEXT", "Turns text into token ids.", table,
+        sizeof table / sizeof table[0],
+        "The text is taken as it is: nothing is added and nothing in it is special unless asked."};
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
     int n_words = 0;
@@ -87,7 +97,8 @@ int pith_command_tokenize(int argc, char **argv) {
     pith_error error = {0};
     pith_model *model = NULL;
     int code = pith_cli_parse(&command, argc, argv, words, &n_words);
-    if (code < 0 && n_words > 0) code = pith_cli_usage(&command, "the text comes from standard input, not '%s'", words[0]);
+    if (code < 0 && n_words > 0)
+        code = pith_cli_usage(&command, "the text comes from standard input, not '%s'", words[0]);
     if (code < 0) code = pith_cli_open_model(&command, &o.model, true, &model);
     if (code < 0 && !pith_cli_read_all(stdin, "standard input", (size_t)1 << 30, &text, &error))
         code = pith_cli_fail(&error);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a backend runs: a plan (the straight list of operations that a model's forward() records once), weights, KV page
- * tables, and steps. Nothing above this header knows an instruction set. Plan recording never fails in the middle: the
- * first error sticks and pith_plan_check tells it. Read next: plan.c (recording), cpu/cpu_backend.c (running). */
+ * What a backend runs: a plan (the straight list of operations that a model's forward() records
+ * once), weights, KV page
+ * tables, and steps. Nothing above this header knows an instruction set. Plan recording never
+ * fails in the middle: the
+ * first error sticks and pith_plan_check tells it. Read next: plan.c (recording),
+ * cpu/cpu_backend.c (running). */
 #ifndef PITH_BACKEND_BACKEND_H
 #define PITH_BACKEND_BACKEND_H
 
@@ -9,8 +12,9 @@
 #include "base/status.h"
 #include "quant/quant.h"
 
-/* ---- Values -------------------------------------------------------------------------------------------------
- * A value is a matrix of floats [rows, width]; rows is n (tokens of the step) or n_out (rows that want logits). */
+/* ---- Values ----
+ * A value is a matrix of floats [rows, width]; rows is n (tokens of the step) or n_out (rows that
+ * want logits). */
 typedef int32_t pith_value; /* -1: none */
 #define PITH_NO_VALUE (-1)
 
@@ -28,7 +32,8 @@ typedef struct pith_plan pith_plan;
 pith_plan *pith_plan_new(void); /* NULL without memory */
 void pith_plan_free(pith_plan *plan);
 pith_status pith_plan_check(const pith_plan *plan, pith_error *error);
-/* The name that trace and profile show; follows "layer 3 attn_norm" style. layer -1: none. Valid for ops recorded after it. */
+/* The name that trace and profile show; follows "layer 3 attn_norm" style. layer -1: none. Valid
+ * for ops recorded after it. */
 void pith_plan_layer(pith_plan *plan, int32_t layer);
 
 /* rows of `table` [n_vocab rows] by the step's tokens, times scale. -> [n, n_embd] */
@@ -39,14 +44,15 @@ typedef struct pith_norm_op {
     pith_norm_kind kind;
     pith_value x;
     const pith_weight *weight, *bias; /* NULL: absent */
-    uint32_t
-        group; /* elements normalised together (a head); 0: the whole row. weight has `group` elements then */
+    uint32_t group; /* elements normalised together (a head); 0: the whole row */
     float eps;
 } pith_norm_op;
 pith_value pith_plan_norm(pith_plan *plan, const char *name, const pith_norm_op *op);
 
-/* y_i = W_i x (+ bias_i); up to three weights share x. With act: y_0 = act(W_0 x) * (W_1 x) (n = 2, one result; gate, up), or
- * y_0 = act(W_0 x) (n = 1). With residual (n = 1): y_0 = residual + W_0 x (+ bias). scale multiplies W x when not 0 (after all, before residual). */
+/* y_i = W_i x (+ bias_i); up to three weights share x. With act: y_0 = act(W_0 x) * (W_1 x) (n =
+ * 2, one result; gate, up), or
+ * y_0 = act(W_0 x) (n = 1). With residual (n = 1): y_0 = residual + W_0 x (+ bias). scale
+ * multiplies W x when not 0 (after all, before residual). */
 typedef struct pith_linear_op {
     pith_value x;
     uint32_t n;
@@ -58,7 +64,8 @@ typedef struct pith_linear_op {
 /* out has n results, or one with act. */
 void pith_plan_linear(pith_plan *plan, const char *name, const pith_linear_op *op, pith_value *out);
 
-/* How positions become angles; one per distinct setting of a model. The engine fills the tables of a step. */
+/* How positions become angles; one per distinct setting of a model. The engine fills the tables of
+ * a step. */
 typedef struct pith_rope {
     uint32_t n_rot;
     bool neox;              /* half-split pairs; else neighbours */
@@ -74,7 +81,8 @@ uint32_t pith_plan_rope_table(pith_plan *plan, const pith_rope *rope);
 void pith_plan_rope(pith_plan *plan, const char *name, pith_value x, uint32_t table,
                     uint32_t n_head, uint32_t head_dim);
 
-/* Writes the rows' k, v into the KV cache and attends q over it. layer: index of the layer in the KV layout. -> [n, n_head * head_dim_v] */
+/* Writes the rows' k, v into the KV cache and attends q over it. layer: index of the layer in the
+ * KV layout. -> [n, n_head * head_dim_v] */
 typedef struct pith_attend_op {
     pith_value q, k, v;
     uint32_t layer;
@@ -85,8 +93,10 @@ typedef struct pith_attend_op {
 } pith_attend_op;
 pith_value pith_plan_attend(pith_plan *plan, const char *name, const pith_attend_op *op);
 
-/* Mixture of experts: router logits = router x; probabilities by gating; top n_used (ties: lower index); weights renormalised when
- * `normalise` (divided by max(sum, 6.103515625e-5)), times scale when not 0; sum over used experts in router order of w * down(act(gate x) * up x); + residual. */
+/* Mixture of experts: router logits = router x; probabilities by gating; top n_used (ties: lower
+ * index); weights renormalised when
+ * `normalise` (divided by max(sum, 6.103515625e-5)), times scale when not 0; sum over used experts
+ * in router order of w * down(act(gate x) * up x); + residual. */
 typedef enum pith_gating {
     PITH_GATING_SOFTMAX = 1,
     PITH_GATING_SIGMOID = 2,
@@ -112,8 +122,10 @@ pith_value pith_plan_select(pith_plan *plan, const char *name, pith_value x);
 /* The plan's result: logits [n_out, n_vocab]. */
 void pith_plan_output(pith_plan *plan, pith_value x);
 
-/* ---- KV pages ------------------------------------------------------------------------------------------------
- * A block holds 64 tokens of all layers of one window group. The kv room owns the memory; the backend finds a page
+/* ---- KV pages
+ * ------------------------------------------------------------------------------------------------
+ * A block holds 64 tokens of all layers of one window group. The kv room owns the memory; the
+ * backend finds a page
  * by  table.blocks[position / 64] + layer.k + head * k_head_bytes. */
 typedef enum pith_kv_storage {
     PITH_KV_STORE_F32,
@@ -143,7 +155,8 @@ typedef struct pith_kv_table {
     uint32_t n_blocks;
 } pith_kv_table; /* blocks[i] NULL: dropped (outside the window) */
 
-/* ---- Steps ---------------------------------------------------------------------------------------------------- */
+/* ---- Steps
+ * ---------------------------------------------------------------------------------------------------- */
 typedef struct pith_step {
     uint32_t n, n_out, n_sequence;
     const int32_t *tokens; /* [n] */
@@ -152,7 +165,8 @@ typedef struct pith_step {
     const int32_t *sequence; /* [n], index into tables */
     const int32_t *out_rows; /* [n_out], increasing */
     const pith_kv_table *tables; /* [n_sequence * layout->n_group] */
-    /* Result: called with blocks of logits rows, in order; row counts from 0 over out_rows. Rows are n_vocab wide, `stride` apart,
+    /* Result: called with blocks of logits rows, in order; row counts from 0 over out_rows. Rows
+     * are n_vocab wide, `stride` apart,
      * valid during the call. Returns non-zero to stop. */
     int (*on_logits)(void *user, uint32_t first, uint32_t n, const float *logits, size_t stride);
     void *user;
@@ -185,7 +199,8 @@ size_t pith_runner_profile_rows(const pith_runner *runner, pith_profile_row *row
 const char *pith_runner_name(const pith_runner *runner); /* "cpu avx512" */
 int32_t pith_runner_threads(const pith_runner *runner);
 
-/* cos, sin of a rope setting at a position: [n_rot/2][2] floats, angles in double (formats page 5.4). */
+/* cos, sin of a rope setting at a position: [n_rot/2][2] floats, angles in double (formats page
+ * 5.4). */
 void pith_rope_fill(const pith_rope *rope, int32_t position, float *table);
 
 #endif

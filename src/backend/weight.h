@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Weights in memory: declared from file tensors, then loaded all at once, packed into panels or mapped in place
+ * Weights in memory: declared from file tensors, then loaded all at once, packed into panels or
+ * mapped in place
  * (ARCHITECTURE section 5). Immutable after load. */
 #ifndef PITH_BACKEND_WEIGHT_H
 #define PITH_BACKEND_WEIGHT_H
@@ -60,10 +61,12 @@ typedef struct pith_weights_options {
 
 pith_status pith_weights_new(pith_weights **out, pith_error *error);
 void pith_weights_free(pith_weights *weights);
-/* Declares a tensor; the pointer stays valid until free. Declaring a name twice adds roles to the first. */
+/* Declares a tensor; the pointer stays valid until free. Declaring a name twice adds roles to the
+ * first. */
 pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *source,
                              unsigned roles, const pith_weight **out, pith_error *error);
-/* Reads, packs or maps everything that was declared. Refuses with the two numbers when memory_limit or the system cannot hold it
+/* Reads, packs or maps everything that was declared. Refuses with the two numbers when
+ * memory_limit or the system cannot hold it
  * (AUTO then takes mmap). */
 pith_status pith_weights_load(pith_weights *weights, const pith_weights_options *options,
                               pith_error *error);

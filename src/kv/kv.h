@@ -1,37 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The KV cache: blocks of 64 tokens per window group, reference counted, in one committed region made at start.
- * A pith_kv_sequence is a table of blocks per group; forks share blocks, the tail is copied on write. */
+ * The KV cache: blocks of 64 tokens per window group, reference counted, in one committed region
+ * made at start.
+ * A pith_kv_sequence is a table of blocks per group; forks share blocks, the tail is copied on
+ * write. */
 #ifndef PITH_KV_KV_H
 #define PITH_KV_KV_H
 
 #include "backend/backend.h"
 
-/* What the model says about each layer; the layout is computed from it. Layers with the same window form a group. */
-typedef struct pith_kv_shape { uint32_t n_head_kv, head_dim, head_dim_v, window; } pith_kv_shape;
+/* What the model says about each layer; the layout is computed from it. Layers with the same
+ * window form a group. */
+typedef struct pith_kv_shape {
+    uint32_t n_head_kv, head_dim, head_dim_v, window;
+} pith_kv_shape;
 
-pith_status pith_kv_layout_init(pith_kv_layout *layout, pith_kv_storage storage, const pith_kv_shape *shapes, uint32_t n_layer, pith_error *error);
+pith_status pith_kv_layout_init(pith_kv_layout *layout, pith_kv_storage storage,
+                                const pith_kv_shape *shapes, uint32_t n_layer, pith_error *error);
 void pith_kv_layout_deinit(pith_kv_layout *layout);
 
 typedef struct pith_kv pith_kv;
 typedef struct pith_kv_sequence pith_kv_sequence;
 
-/* Bytes for n_sequences of n_ctx tokens each. A window group needs window + step_limit + 64 tokens a sequence at most. */
-pith_status pith_kv_bytes(const pith_kv_layout *layout, uint32_t n_ctx, uint32_t n_sequences, uint32_t step_limit, uint64_t *bytes, pith_error *error);
-pith_status pith_kv_new(const pith_kv_layout *layout, uint32_t n_ctx, uint32_t n_sequences, uint32_t step_limit, pith_kv **out, pith_error *error); /* layout is borrowed */
+/* Bytes for n_sequences of n_ctx tokens each. A window group needs window + step_limit + 64 tokens
+ * a sequence at most. */
+pith_status pith_kv_bytes(const pith_kv_layout *layout, uint32_t n_ctx, uint32_t n_sequences,
+                          uint32_t step_limit, uint64_t *bytes, pith_error *error);
+pith_status pith_kv_new(const pith_kv_layout *layout, uint32_t n_ctx, uint32_t n_sequences,
+                        uint32_t step_limit, pith_kv **out,
+                        pith_error *error); /* layout is borrowed */
 void pith_kv_free(pith_kv *kv);
 
-pith_status pith_kv_sequence_new(pith_kv *kv, pith_kv_sequence **out, pith_error *error); /* PITH_ERROR_LIMIT when n_sequences exist */
+pith_status pith_kv_sequence_new(pith_kv *kv, pith_kv_sequence **out,
+                                 pith_error *error); /* PITH_ERROR_LIMIT when n_sequences exist */
 void pith_kv_sequence_free(pith_kv_sequence *sequence);
 uint32_t pith_kv_sequence_length(const pith_kv_sequence *sequence);
-/* Makes room for positions [length, length + n) : blocks exist and are not shared. Drops blocks of window groups that no later row can see.
- * PITH_ERROR_LIMIT (nothing changed) past n_ctx or when blocks run out. The caller writes them by running a step, then calls commit. */
+/* Makes room for positions [length, length + n) : blocks exist and are not shared. Drops blocks of
+ * window groups that no later row can see.
+ * PITH_ERROR_LIMIT (nothing changed) past n_ctx or when blocks run out. The caller writes them by
+ * running a step, then calls commit. */
 pith_status pith_kv_sequence_reserve(pith_kv_sequence *sequence, uint32_t n, pith_error *error);
 void pith_kv_sequence_commit(pith_kv_sequence *sequence, uint32_t n); /* length += n */
-/* Forgets positions >= n_keep. Returns the position that can really be kept: less than n_keep when blocks of a window group that the
+/* Forgets positions >= n_keep. Returns the position that can really be kept: less than n_keep when
+ * blocks of a window group that the
  * rows after n_keep need were dropped (then 0). */
 uint32_t pith_kv_sequence_truncate(pith_kv_sequence *sequence, uint32_t n_keep);
 /* dst (empty) becomes a copy of the first n tokens of src; whole blocks are shared. */
-pith_status pith_kv_sequence_fork(pith_kv_sequence *dst, const pith_kv_sequence *src, uint32_t n, pith_error *error);
+pith_status pith_kv_sequence_fork(pith_kv_sequence *dst, const pith_kv_sequence *src, uint32_t n,
+                                  pith_error *error);
 /* Fills tables[0..n_group). */
 void pith_kv_sequence_tables(const pith_kv_sequence *sequence, pith_kv_table *tables);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Logits -> next token. Order: penalties, top-k, top-p, min-p, temperature, draw (definitions: formats page 11.2). */
+ * Logits -> next token. Order: penalties, top-k, top-p, min-p, temperature, draw (definitions:
+ * formats page 11.2). */
 #ifndef PITH_SAMPLE_SAMPLE_H
 #define PITH_SAMPLE_SAMPLE_H
 
@@ -10,13 +11,15 @@
 
 enum { PITH_SAMPLE_MAX_WINDOW = 1 << 24 }; /* published limit of penalty_window, tokens */
 
-/* Checks the options (ranges, NaN) and allocates everything that sampling from n_vocab logits needs. */
+/* Checks the options (ranges, NaN) and allocates everything that sampling from n_vocab logits
+ * needs. */
 pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options,
                             pith_sampler **out, pith_error *error);
 void pith_sample_free(pith_sampler *sampler);
 /* Size of the logits it was made for. */
 int32_t pith_sample_n_vocab(const pith_sampler *sampler);
-/* Draws from logits [n_vocab] and remembers the token. Cannot fail, allocates nothing. Id 0 when no logit is finite. */
+/* Draws from logits [n_vocab] and remembers the token. Cannot fail, allocates nothing. Id 0 when
+ * no logit is finite. */
 int32_t pith_sample_next(pith_sampler *sampler, const float *logits);
 /* Remembers tokens for the penalties; ids outside the vocabulary are ignored. */
 void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text <-> token ids. Knows no file: a vocabulary is given as arrays (src/model/vocab.c fills them from GGUF).
+ * Text <-> token ids. Knows no file: a vocabulary is given as arrays (src/model/vocab.c fills them
+ * from GGUF).
  * Algorithms: formats page section 6. Immutable after new; several threads may encode at once. */
 #ifndef PITH_TOKEN_TOKEN_H
 #define PITH_TOKEN_TOKEN_H
@@ -14,14 +15,15 @@ typedef enum pith_token_model {
     PITH_TOKEN_MODEL_NONE /* no vocabulary: only ids */
 } pith_token_model;
 
-typedef enum pith_token_type { /* tokenizer.ggml.token_type */
-                               PITH_TOKEN_UNDEFINED = 0,
-                               PITH_TOKEN_NORMAL = 1,
-                               PITH_TOKEN_UNKNOWN = 2,
-                               PITH_TOKEN_CONTROL = 3,
-                               PITH_TOKEN_USER_DEFINED = 4,
-                               PITH_TOKEN_UNUSED = 5,
-                               PITH_TOKEN_BYTE = 6
+/* tokenizer.ggml.token_type */
+typedef enum pith_token_type {
+    PITH_TOKEN_UNDEFINED = 0,
+    PITH_TOKEN_NORMAL = 1,
+    PITH_TOKEN_UNKNOWN = 2,
+    PITH_TOKEN_CONTROL = 3,
+    PITH_TOKEN_USER_DEFINED = 4,
+    PITH_TOKEN_UNUSED = 5,
+    PITH_TOKEN_BYTE = 6
 } pith_token_type;
 
 typedef struct pith_vocab_source {
@@ -34,8 +36,8 @@ typedef struct pith_vocab_source {
     const int32_t *types;    /* [n_tokens] or NULL (normal) */
     const pith_span *merges; /* [n_merges] "left right" (BPE) */
     uint32_t n_merges;
-    int32_t bos, eos, eot, eom, unknown, separator, padding,
-        mask; /* -1: key absent, model's default (6.2) applies */
+    /* -1: key absent, the model's default (6.2) or a token of a well-known name (6.7) applies */
+    int32_t bos, eos, eot, eom, unknown, separator, padding, mask, fim_pad, fim_repo, fim_separator;
     int8_t add_bos, add_eos, add_sep, add_space_prefix;        /* -1: key absent */
     int8_t remove_extra_whitespaces, lowercase, strip_accents; /* -1: key absent */
     pith_span charsmap;                                        /* precompiled_charsmap (UGM) */
@@ -53,12 +55,11 @@ void pith_tokenizer_free(pith_tokenizer *tokenizer);
 const char *pith_tokenizer_notes(const pith_tokenizer *tokenizer); /* "" or one line each */
 
 uint32_t pith_tokenizer_size(const pith_tokenizer *tokenizer);
-pith_span
-pith_tokenizer_piece(const pith_tokenizer *tokenizer,
-                     int32_t id); /* as in the vocabulary, NUL-terminated; data NULL outside */
-pith_span
-pith_tokenizer_bytes(const pith_tokenizer *tokenizer,
-                     int32_t id); /* what it stands for in running text; data NULL outside */
+/* As in the vocabulary, NUL-terminated; data NULL outside. */
+pith_span pith_tokenizer_piece(const pith_tokenizer *tokenizer, int32_t id);
+/* What it stands for in running text: nothing for control, unknown and unused tokens; data NULL
+ * outside. */
+pith_span pith_tokenizer_bytes(const pith_tokenizer *tokenizer, int32_t id);
 pith_token_type pith_tokenizer_type(const pith_tokenizer *tokenizer, int32_t id);
 int32_t pith_tokenizer_find(const pith_tokenizer *tokenizer, pith_span piece);       /* -1: none */
 int32_t pith_tokenizer_special(const pith_tokenizer *tokenizer, pith_special which); /* -1: none */
@@ -81,8 +82,10 @@ typedef struct pith_text_span {
     bool parse_special;
 } pith_text_span;
 
-/* Appends the ids of the spans, which form one text (a space prefix is added once, pieces never merge across a border
- * between a parsed and an unparsed span). add_special: BOS/EOS/CLS/SEP as the vocabulary asks; BOS is not doubled.
+/* Appends the ids of the spans, which form one text (a space prefix is added once, pieces never
+ * merge across a border
+ * between a parsed and an unparsed span). add_special: BOS/EOS/CLS/SEP as the vocabulary asks; BOS
+ * is not doubled.
  * Fails only for lack of memory. */
 pith_status pith_tokenizer_encode(const pith_tokenizer *tokenizer, const pith_text_span *spans,
                                   size_t n_spans, bool add_special, pith_ids *ids,
