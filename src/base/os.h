@@ -44,12 +44,16 @@ void pith_os_view_close(pith_os_view *view);
 void pith_os_view_prefetch(const pith_os_view *view, uint64_t offset, uint64_t size);
 double pith_os_view_resident(const pith_os_view *view); /* 0..1, -1 unknown */
 
-/* ---- Limits set from outside (os_cgroup.c on Linux; "none" elsewhere) ---- */
+/* ---- Limits set from outside (os_cgroup.c) ---- */
 
-double pith_os_cpu_quota(void);      /* cores' worth of time this process may use; 0: no limit */
-uint64_t pith_os_memory_limit(void); /* bytes; 0: no limit */
-/* Bytes below the limit; cache that can be dropped counts as free. */
-uint64_t pith_os_memory_limit_left(void);
+typedef struct pith_os_limits {
+    double cpu_quota;     /* cores' worth of time that this process may use; 0: no limit */
+    uint64_t memory;      /* bytes; 0: no limit */
+    uint64_t memory_left; /* bytes below the limit; cache that can be dropped counts as free */
+} pith_os_limits;
+
+/* `root` stands before /proc and /sys: "" for this machine. No limits where there are no cgroups. */
+pith_os_limits pith_os_limits_read(const char *root);
 /* Cores that the scheduler may give us, at least 1 (os_thread.c). */
 int pith_os_cpu_affinity(void);
 

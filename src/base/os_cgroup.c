@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Limits that a container sets: cgroup v2 and v1 on Linux, none elsewhere.
+ * Limits that a container sets: cgroup v2 and v1. Where there are none (other systems have no such
+ * files) there is no limit.
  *
  * A limit holds for the group and for all groups above it, so the path from /proc/self/cgroup is
  * walked up to the root and the smallest value wins. Inside a container the path may be one of
@@ -16,8 +17,6 @@
 #include "base/os.h"
 #include "base/os_text.h"
 
-#if defined(__linux__)
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +26,32 @@ enum { PATH_SIZE = 1024, TEXT_SIZE = 8192 };
 /* "no limit" in v1 is a number near 2^63. */
 #define MEMORY_UNLIMITED ((uint64_t)1 << 60)
 
-/* True when `list` ("cpu,cpuacct") names `controller`; v2's line has an empty list and is named
- * "". */
+/* Where one version of cgroups keeps what we ask for. */
+typedef struct cgroup_names {
+    const char *controller; /* in /proc/self/cgroup; v2 has an empty list there */
+    const char *folder;     /* its root */
+    const char *limit, *usage, *stat_inactive, *stat_active;
+} cgroup_names;
+
+static const cgroup_names cpu_v2 = {"", "/sys/fs/cgroup", "cpu.max", NULL, NULL, NULL};
+static const cgroup_names cpu_v1 = {"cpu", "/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", NULL, NULL,
+                                    NULL};
+static const cgroup_names memory_v2 = {
+    "", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "active_file"};
+static const cgroup_names memory_v1 = {"memory",
+                                       "/sys/fs/cgroup/memory",
+                                       "memory.limit_in_bytes",
+                                       "memory.usage_in_bytes",
+                                       "total_inactive_file",
+                                       "total_active_file"};
+
+/* A group: root, names->folder, path. */
+typedef struct cgroup {
+    const char *root;
+    const cgroup_names *names;
+    char path[PATH_SIZE]; /* "/a/b", "" at the hierarchy's root */
+} cgroup;
+
 static bool list_names(const char *list, size_t size, const char *controller) {
     size_t wanted = strlen(controller);
     if (wanted == 0) return size == 0;
@@ -43,141 +66,103 @@ static bool list_names(const char *list, size_t size, const char *controller) {
     return false;
 }
 
-/* The group's path ("/a/b") in the hierarchy of `controller`. Lines are `id:controllers:path`. */
-static bool group_path(const char *controller, char *path) {
-    char text[TEXT_SIZE];
-    if (!pith_os_text_read("/proc/self/cgroup", text, sizeof text)) return false;
-    for (char *line = text; line && *line;) {
-        char *end = strchr(line, '\n');
-        if (end) *end++ = 0;
-        char *list = strchr(line, ':'), *start = list ? strchr(list + 1, ':') : NULL;
-        if (start && list_names(list + 1, (size_t)(start - list - 1), controller)) {
-            if (strlen(start + 1) >= PATH_SIZE) return false;
-            memcpy(path, start + 1, strlen(start + 1) + 1);
-            return true;
+/* Finds this process's group. Lines are `id:controllers:path`. */
+static bool group_find(cgroup *group) {
+    char name[PATH_SIZE], text[TEXT_SIZE];
+    int size = snprintf(name, sizeof name, "%s/proc/self/cgroup", group->root);
+    if (size < 0 || (size_t)size >= sizeof name) return false;
+    if (!pith_os_text_read(name, text, sizeof text)) return false;
+    for (char *line = text, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+        if (!path || !list_names(list + 1, (size_t)(path - list - 1), group->names->controller)) {
+            continue;
         }
-        line = end;
+        size_t length = strlen(path + 1);
+        if (length >= PATH_SIZE) return false;
+        memcpy(group->path, path + 1, length + 1);
+        return true;
     }
     return false;
 }
 
-/* Cuts the last component: "/a/b" -> "/a" -> "" ; false when there was none to cut. */
-static bool path_up(char *path) {
-    char *slash = strrchr(path, '/');
+/* To the group above: "/a/b" -> "/a" -> ""; false when there is none. */
+static bool group_up(cgroup *group) {
+    char *slash = strrchr(group->path, '/');
     if (!slash) return false;
     *slash = 0;
     return true;
 }
 
-static bool read_group_file(const char *root, const char *path, const char *file, char *text) {
-    char name[PATH_SIZE + 128];
-    int size = snprintf(name, sizeof name, "%s%s/%s", root, path, file);
+static bool group_read(const cgroup *group, const char *file, char *text) {
+    char name[2 * PATH_SIZE];
+    int size = snprintf(name, sizeof name, "%s%s%s/%s", group->root, group->names->folder,
+                        group->path, file);
     return size > 0 && (size_t)size < sizeof name && pith_os_text_read(name, text, TEXT_SIZE);
 }
 
-static double quota_v2(const char *path) {
-    char text[TEXT_SIZE];
-    long long quota = 0, period = 0;
-    if (!read_group_file("/sys/fs/cgroup", path, "cpu.max", text)) return 0;
-    if (sscanf(text, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0) return 0;
-    return (double)quota / (double)period;
-}
-
-static double quota_v1(const char *path) {
-    char text[TEXT_SIZE];
-    if (!read_group_file("/sys/fs/cgroup/cpu", path, "cpu.cfs_quota_us", text)) return 0;
-    double quota = (double)strtoll(text, NULL, 10);
-    if (!read_group_file("/sys/fs/cgroup/cpu", path, "cpu.cfs_period_us", text)) return 0;
-    double period = (double)strtoll(text, NULL, 10);
+/* Cores' worth of time; 0: no limit ("max", -1, or nothing that can be understood). v2 writes quota
+ * and period on one line, v1 in two files. */
+static double group_quota(const cgroup *group) {
+    char text[TEXT_SIZE], *period_text;
+    if (!group_read(group, group->names->limit, text)) return 0;
+    double quota = (double)strtoll(text, &period_text, 10);
+    if (group->names == &cpu_v1) {
+        if (!group_read(group, "cpu.cfs_period_us", text)) return 0;
+        period_text = text;
+    }
+    double period = (double)strtoll(period_text, NULL, 10);
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-static double smallest_quota(const char *controller, double (*quota)(const char *path)) {
-    char path[PATH_SIZE];
-    double smallest = 0;
-    if (!group_path(controller, path)) return 0;
-    do {
-        double q = quota(path);
-        if (q > 0 && (smallest <= 0 || q < smallest)) smallest = q;
-    } while (path_up(path));
-    return smallest;
-}
-
-double pith_os_cpu_quota(void) {
-    double v2 = smallest_quota("", quota_v2), v1 = smallest_quota("cpu", quota_v1);
-    if (v1 > 0 && (v2 <= 0 || v1 < v2)) return v1;
-    return v2;
-}
-
-typedef struct memory_names {
-    const char *controller, *root, *limit, *usage, *stat_inactive, *stat_active;
-} memory_names;
-
-static const memory_names memory_v2 = {
-    "", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "active_file"};
-static const memory_names memory_v1 = {"memory",
-                                       "/sys/fs/cgroup/memory",
-                                       "memory.limit_in_bytes",
-                                       "memory.usage_in_bytes",
-                                       "total_inactive_file",
-                                       "total_active_file"};
-
-/* 0: no limit. */
-static uint64_t group_limit(const memory_names *names, const char *path) {
+/* Bytes; 0: no limit. */
+static uint64_t group_limit(const cgroup *group) {
     char text[TEXT_SIZE];
-    if (!read_group_file(names->root, path, names->limit, text)) return 0;
+    if (!group_read(group, group->names->limit, text)) return 0;
     uint64_t limit = text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : 0;
     return limit < MEMORY_UNLIMITED ? limit : 0;
 }
 
 /* What the group holds and cannot drop: usage less its file cache. */
-static uint64_t group_held(const memory_names *names, const char *path) {
+static uint64_t group_held(const cgroup *group) {
     char text[TEXT_SIZE];
-    if (!read_group_file(names->root, path, names->usage, text)) return 0;
+    if (!group_read(group, group->names->usage, text)) return 0;
     uint64_t held = strtoull(text, NULL, 10), inactive = 0, active = 0;
-    if (!read_group_file(names->root, path, "memory.stat", text)) return held;
-    (void)pith_os_text_find(text, names->stat_inactive, &inactive);
-    (void)pith_os_text_find(text, names->stat_active, &active);
-    uint64_t cache = inactive + active;
-    return cache < held ? held - cache : 0;
+    if (!group_read(group, "memory.stat", text)) return held;
+    (void)pith_os_text_find(text, group->names->stat_inactive, &inactive);
+    (void)pith_os_text_find(text, group->names->stat_active, &active);
+    if (inactive >= held || active >= held - inactive) return 0;
+    return held - inactive - active;
 }
 
-static void smallest_memory(const memory_names *names, uint64_t *limit, uint64_t *left) {
-    char path[PATH_SIZE];
-    if (!group_path(names->controller, path)) return;
+static void limit_cpu(const char *root, const cgroup_names *names, pith_os_limits *limits) {
+    cgroup group = {.root = root, .names = names};
+    if (!group_find(&group)) return;
     do {
-        uint64_t here = group_limit(names, path);
-        if (!here) continue;
-        uint64_t held = group_held(names, path), rest = held < here ? here - held : 0;
-        if (!*limit || rest < *left) *left = rest;
-        if (!*limit || here < *limit) *limit = here;
-    } while (path_up(path));
+        double quota = group_quota(&group);
+        bool smaller = limits->cpu_quota <= 0 || quota < limits->cpu_quota;
+        if (quota > 0 && smaller) limits->cpu_quota = quota;
+    } while (group_up(&group));
 }
 
-uint64_t pith_os_memory_limit(void) {
-    uint64_t limit = 0, left = 0;
-    smallest_memory(&memory_v2, &limit, &left);
-    smallest_memory(&memory_v1, &limit, &left);
-    return limit;
+static void limit_memory(const char *root, const cgroup_names *names, pith_os_limits *limits) {
+    cgroup group = {.root = root, .names = names};
+    if (!group_find(&group)) return;
+    do {
+        uint64_t limit = group_limit(&group);
+        if (!limit) continue;
+        uint64_t held = group_held(&group), left = held < limit ? limit - held : 0;
+        if (!limits->memory || left < limits->memory_left) limits->memory_left = left;
+        if (!limits->memory || limit < limits->memory) limits->memory = limit;
+    } while (group_up(&group));
 }
 
-uint64_t pith_os_memory_limit_left(void) {
-    uint64_t limit = 0, left = 0;
-    smallest_memory(&memory_v2, &limit, &left);
-    smallest_memory(&memory_v1, &limit, &left);
-    return left;
+pith_os_limits pith_os_limits_read(const char *root) {
+    pith_os_limits limits = {0};
+    limit_cpu(root, &cpu_v2, &limits);
+    limit_cpu(root, &cpu_v1, &limits);
+    limit_memory(root, &memory_v2, &limits);
+    limit_memory(root, &memory_v1, &limits);
+    return limits;
 }
-
-#else
-
-double pith_os_cpu_quota(void) {
-    return 0;
-}
-uint64_t pith_os_memory_limit(void) {
-    return 0;
-}
-uint64_t pith_os_memory_limit_left(void) {
-    return 0;
-}
-
-#endif

@@ -49,15 +49,15 @@ static uint64_t physical_memory(void) {
 }
 
 uint64_t pith_memory_total(void) {
-    uint64_t total = physical_memory(), limit = pith_os_memory_limit();
+    uint64_t total = physical_memory(), limit = pith_os_limits_read("").memory;
     return limit && (!total || limit < total) ? limit : total;
 }
 
 uint64_t pith_memory_available(void) {
     uint64_t available = kilobytes_of("/proc/meminfo", "MemAvailable:");
-    if (!pith_os_memory_limit()) return available;
-    uint64_t left = pith_os_memory_limit_left();
-    return !available || left < available ? left : available;
+    pith_os_limits limits = pith_os_limits_read("");
+    if (!limits.memory) return available;
+    return !available || limits.memory_left < available ? limits.memory_left : available;
 }
 
 uint64_t pith_memory_peak(void) {

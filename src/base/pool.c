@@ -73,7 +73,7 @@ struct pith_pool {
 
 int pith_cpu_count(void) {
     int count = pith_os_cpu_affinity();
-    double quota = pith_os_cpu_quota();
+    double quota = pith_os_limits_read("").cpu_quota;
     if (quota > 0 && quota < count) {
         int whole = (int)quota;
         count = whole + (quota > whole);
