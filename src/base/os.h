@@ -52,7 +52,7 @@ typedef struct pith_os_limits {
     uint64_t memory_left; /* bytes below the limit; cache that can be dropped counts as free */
 } pith_os_limits;
 
-/* `root` stands before /proc and /sys: "" for this machine. No limits where there are no cgroups. */
+/* `root` stands before /proc and /sys: "" for this machine. No cgroups: no limits. */
 pith_os_limits pith_os_limits_read(const char *root);
 /* Cores that the scheduler may give us, at least 1 (os_thread.c). */
 int pith_os_cpu_affinity(void);
