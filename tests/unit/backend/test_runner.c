@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Promises of the CPU backend: every operation agrees with the naive plan (naive_plan.h); and the exact contract: the
+ * same bits for a row alone or in a batch, on 1, 2 or 3 threads, packed or mapped, with the instructions of any tier.
+ */
+#include "cpu/cpu.h"
+#include "naive_plan.h"
+#include "toy_model.h"
+
+enum { N = 200 };
+
+static const pith_backend_options base_options = {.n_threads = 2, .step_limit = 256};
+
+static void fill_tokens(int32_t *tokens, uint32_t n, uint64_t seed) {
+    pith_rng rng;
+    pith_rng_init(&rng, seed);
+    for (uint32_t i = 0; i < n; i++) tokens[i] = (int32_t)(pith_rng_next(&rng) % TOY_VOCAB);
+}
+
+/* Root mean square of the difference over that of the expected logits. */
+static double distance(const float *logits, const double *expected, uint32_t n) {
+    double difference = 0, size = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double d = (double)logits[i] - expected[i];
+        difference += d * d;
+        size += expected[i] * expected[i];
+    }
+    return sqrt(difference / size);
+}
+
+typedef struct distances {
+    double worst, mean;
+} distances;
+
+static distances measure(pith_load load, pith_kv_storage storage, bool full_precision, uint32_t n,
+                         uint32_t batch) {
+    toy model;
+    toy_run run;
+    int32_t tokens[N];
+    float *logits = malloc((size_t)n * TOY_VOCAB * sizeof *logits);
+    uint32_t features = pith_cpu_detect();
+    pith_backend_options options = base_options;
+    options.features = features;
+    options.full_precision = full_precision;
+    fill_tokens(tokens, n, 1);
+    toy_open(&model, load, storage, features);
+    toy_run_open(&run, &model, &options);
+    toy_prefill(&run, tokens, n, batch, logits);
+    naive *reference = naive_new(model.plan);
+    distances result = {0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        double d =
+            distance(logits + (size_t)i * TOY_VOCAB, naive_step(reference, tokens[i]), TOY_VOCAB);
+        if (!(d <= result.worst)) result.worst = d;
+        result.mean += d / n;
+    }
+    naive_free(reference);
+    toy_run_close(&run);
+    toy_close(&model);
+    free(logits);
+    return result;
+}
+
+static void full_precision_agrees_with_the_naive_plan(void **state) {
+    (void)state;
+    double d = measure(PITH_LOAD_PACK, PITH_KV_STORE_F32, true, N, 64).worst;
+    if (!(d < 1e-5)) fail_msg("distance %g", d);
+    d = measure(PITH_LOAD_MMAP, PITH_KV_STORE_F32, true, 30, 7).worst;
+    if (!(d < 1e-5)) fail_msg("mapped: distance %g", d);
+}
+
+/* The mean, because a row whose router was undecided may choose other experts. */
+static void int8_activations_stay_near_the_naive_plan(void **state) {
+    (void)state;
+    const pith_kv_storage storage[] = {PITH_KV_STORE_F32, PITH_KV_STORE_F16, PITH_KV_STORE_I8};
+    for (int i = 0; i < 3; i++) {
+        double d = measure(PITH_LOAD_PACK, storage[i], false, N, 64).mean;
+        if (!(d < 0.03)) fail_msg("storage %d: mean distance %g", i, d);
+    }
+}
+
+/* ---- The exact contract ---- */
+
+typedef struct variant {
+    const char *name;
+    pith_load load;
+    int32_t n_threads;
+    uint32_t batch;
+    const char *tier; /* NULL: the best one */
+} variant;
+
+static const variant variants[] = {
+    {"one at a time, 1 thread", PITH_LOAD_PACK, 1, 1, NULL},
+    {"one at a time, 2 threads", PITH_LOAD_PACK, 2, 1, NULL},
+    {"batches of 2, 2 threads", PITH_LOAD_PACK, 2, 2, NULL},
+    {"batches of 7, 3 threads", PITH_LOAD_PACK, 3, 7, NULL},
+    {"batches of 64, 2 threads", PITH_LOAD_PACK, 2, 64, NULL},
+    {"one batch, 2 threads", PITH_LOAD_PACK, 2, 256, NULL},
+    {"one batch, 3 threads", PITH_LOAD_PACK, 3, 256, NULL},
+    {"mapped, batches of 7", PITH_LOAD_MMAP, 2, 7, NULL},
+    {"mapped, one batch", PITH_LOAD_MMAP, 2, 256, NULL},
+    {"mapped, one at a time", PITH_LOAD_MMAP, 1, 1, NULL},
+    {"ref", PITH_LOAD_PACK, 2, 64, "ref"},
+    {"avx2", PITH_LOAD_PACK, 2, 64, "avx2"},
+    {"avxvnni", PITH_LOAD_PACK, 2, 64, "avxvnni"},
+    {"avx512", PITH_LOAD_PACK, 2, 64, "avx512"},
+};
+
+static void run_variant(const variant *v, pith_kv_storage storage, const int32_t *tokens,
+                        uint32_t features, float *logits) {
+    toy model;
+    toy_run run;
+    pith_backend_options options = base_options;
+    options.features = features;
+    options.n_threads = v->n_threads;
+    toy_open(&model, v->load, storage, features);
+    toy_run_open(&run, &model, &options);
+    toy_prefill(&run, tokens, N, v->batch, logits);
+    toy_run_close(&run);
+    toy_close(&model);
+}
+
+static void expect_same(const char *name, const float *a, const float *b) {
+    for (uint32_t i = 0; i < N * TOY_VOCAB; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0)
+            fail_msg("%s: row %u logit %u is %.9g, the first variant gave %.9g", name,
+                     i / TOY_VOCAB, i % TOY_VOCAB, (double)b[i], (double)a[i]);
+}
+
+static void check_contract(pith_kv_storage storage) {
+    int32_t tokens[N];
+    size_t bytes = (size_t)N * TOY_VOCAB * sizeof(float);
+    float *first = malloc(bytes), *other = malloc(bytes);
+    fill_tokens(tokens, N, 3);
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        uint32_t features;
+        if (pith_cpu_limit(pith_cpu_detect(), variants[i].tier, &features, NULL)) {
+            printf("%s: this machine lacks it\n", variants[i].name);
+            continue;
+        }
+        run_variant(&variants[i], storage, tokens, features, i ? other : first);
+        if (i) expect_same(variants[i].name, first, other);
+    }
+    free(first);
+    free(other);
+}
+
+static void same_bits_with_f16_kv(void **state) {
+    (void)state;
+    check_contract(PITH_KV_STORE_F16);
+}
+
+static void same_bits_with_int8_kv(void **state) {
+    (void)state;
+    check_contract(PITH_KV_STORE_I8);
+}
+
+static void same_bits_with_f32_kv(void **state) {
+    (void)state;
+    check_contract(PITH_KV_STORE_F32);
+}
+
+/* Three sequences in one step, decoded together after prompts of different length. */
+static void sequences_in_a_step_do_not_see_each_other(void **state) {
+    (void)state;
+    toy model;
+    toy_run together, alone;
+    uint32_t features = pith_cpu_detect(), length[TOY_SEQUENCES] = {70, 1, 33};
+    pith_backend_options options = base_options;
+    options.features = features;
+    int32_t tokens[TOY_SEQUENCES][80], step_tokens[256], sequence[256];
+    toy_open(&model, PITH_LOAD_PACK, PITH_KV_STORE_F16, features);
+    toy_run_open(&together, &model, &options);
+    toy_run_open(&alone, &model, &options);
+    float *logits = malloc((size_t)80 * TOY_VOCAB * sizeof *logits);
+    for (uint32_t s = 0; s < TOY_SEQUENCES; s++) fill_tokens(tokens[s], 80, 10 + s);
+    for (uint32_t round = 0; round < 4; round++) {
+        uint32_t n = 0;
+        for (uint32_t s = 0; s < TOY_SEQUENCES; s++)
+            for (uint32_t i = 0; i < (round ? 1 : length[s]); i++, n++) {
+                step_tokens[n] = tokens[s][together.length[s] + i];
+                sequence[n] = (int32_t)s;
+            }
+        toy_step(&together, step_tokens, sequence, n);
+    }
+    for (uint32_t s = 0; s < TOY_SEQUENCES; s++) {
+        alone.length[0] = 0;
+        toy_prefill(&alone, tokens[s], length[s] + 3, 256, logits);
+        const float *row = logits + (size_t)(length[s] + 2) * TOY_VOCAB;
+        if (memcmp(row, together.logits + (size_t)s * TOY_VOCAB, TOY_VOCAB * sizeof *row) != 0)
+            fail_msg("sequence %u: logits differ", s);
+    }
+    free(logits);
+    toy_run_close(&together);
+    toy_run_close(&alone);
+    toy_close(&model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_precision_agrees_with_the_naive_plan),
+        cmocka_unit_test(int8_activations_stay_near_the_naive_plan),
+        cmocka_unit_test(same_bits_with_f16_kv),
+        cmocka_unit_test(same_bits_with_int8_kv),
+        cmocka_unit_test(same_bits_with_f32_kv),
+        cmocka_unit_test(sequences_in_a_step_do_not_see_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
