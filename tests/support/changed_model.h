@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For tests: writes a copy of a GGUF file with some keys and tensors changed, so that a test can say "this golden model, but
- * with three key-value heads". Values of tensors are copied as they are; added and reshaped tensors hold zeros. */
+ * For tests: writes a copy of a GGUF file with some keys and tensors changed, so that a test can
+ * say "this golden model, but with three key-value heads". Values of tensors are copied as they
+ * are; added and reshaped tensors hold zeros. */
 #ifndef PITH_TESTS_CHANGED_MODEL_H
 #define PITH_TESTS_CHANGED_MODEL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promise: what goes out before a stop string does not depend on where the text was cut into chunks, nothing of the stop
- * string goes out, and text that cannot become one is not held back. */
+ * Promise: what goes out before a stop string does not depend on where the text was cut into
+ * chunks, nothing of the stop string goes out, and text that cannot become one is not held back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 
 enum { MAX_TEXT = 64 };
 
-/* Pushes text in chunks; cuts: bit i set cuts behind byte i. Returns whether a stop string was found. */
+/* Pushes text in chunks; cuts: bit i set cuts behind byte i. Returns whether a stop string was
+ * found. */
 static bool run(const char *const *stops, size_t n_stops, const char *text, uint64_t cuts,
                 char out[MAX_TEXT]) {
     pith_stop_text held;

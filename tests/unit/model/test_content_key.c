@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promise: the content key is the same for the same file and another one when a key, the vocabulary or the sampled bytes
- * of a tensor differ. */
+ * Promise: the content key is the same for the same file and another one when a key, the
+ * vocabulary or the sampled bytes of a tensor differ. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promise: a file whose keys or tensors contradict each other, or ask for what pith does not do, is refused with the
- * numbers that disagree; a file at the limits is taken. Each case is a golden model with one thing changed. */
+ * Promise: a file whose keys or tensors contradict each other, or ask for what pith does not do,
+ * is refused with the numbers that disagree; a file at the limits is taken. Each case is a golden
+ * model with one thing changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

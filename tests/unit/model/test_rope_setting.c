@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promise: the rope.* keys become the angles and the magnitude that models of these families were trained with; keys
- * that the reference ignores (beta, ext_factor) change nothing here either. */
+ * Promise: the rope.* keys become the angles and the magnitude that models of these families were
+ * trained with; keys that the reference ignores (beta, ext_factor) change nothing here either. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,8 @@ static void plain(void **state) {
 
 static void linear(void **state) {
     (void)state;
-    /* The type is linear when only a factor is given; the old key counts where there is no factor. */
+    /* The type is linear when only a factor is given; the old key counts where there is no
+     * factor. */
     const change factor[] = {{SET_F32, "llama.rope.scaling.factor", 4, NULL}};
     near(rope_of("llama-moe.gguf", factor, 1).freq_scale, 0.25, "freq_scale");
     const change old[] = {{SET_F32, "llama.rope.scale_linear", 2, NULL}};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Promise: whichever request for memory fails while a model is opened, an engine and a session
+ * are made and a reply is written, the call says PITH_ERROR_MEMORY and everything can be
+ * released; nothing crashes, nothing leaks (the leak checker of a sanitizer build looks on). And
+ * between the first token of a reply and the last nothing is asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pith.h>
+
+#include "support/failing_memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+
+void *__real_aligned_alloc(size_t alignment, size_t size);
+int __real_posix_memalign(void **out, size_t alignment, size_t size);
+void *__real_mmap(void *address, size_t size, int protection, int flags, int file, off_t offset);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size);
+void *__wrap_mmap(void *address, size_t size, int protection, int flags, int file, off_t offset);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return memory_watch_refuses(size) ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
+    return memory_watch_refuses(size) ? ENOMEM : __real_posix_memalign(out, alignment, size);
+}
+
+void *__wrap_mmap(void *address, size_t size, int protection, int flags, int file, off_t offset) {
+    if (!memory_watch_refuses(size)) {
+        return __real_mmap(address, size, protection, flags, file, offset);
+    }
+    errno = ENOMEM;
+    return MAP_FAILED;
+}
+
+static const char *golden(const char *name, char path[1024]) {
+    const char *root = getenv("PITH_SOURCE_DIR");
+    snprintf(path, 1024, "%s/tests/data/arch/%s", root ? root : ".", name);
+    return path;
+}
+
+/* Everything a simple program does. Returns the first failure. */
+static pith_status use_model(const char *path, pith_load load, pith_error *error) {
+    pith_model_options open = {.size = sizeof open, .load = load, .n_threads = 1};
+    pith_engine_options options = {.size = sizeof options, .n_ctx = 64, .n_threads = 1};
+    pith_generate_options reply = {.size = sizeof reply, .max_tokens = 3, .ignore_end = true};
+    pith_model *model = NULL;
+    pith_engine *engine = NULL;
+    pith_session *session = NULL;
+    pith_sampler *sampler = NULL;
+    int32_t ids[8];
+    size_t n_ids = 0;
+    pith_status status = pith_model_open(path, &open, &model, error);
+    if (status == PITH_OK) {
+        status = pith_tokenize(model, "Hello", 5, 0, ids, 8, &n_ids, error);
+    }
+    if (status == PITH_OK) status = pith_engine_new(model, &options, &engine, error);
+    if (status == PITH_OK) status = pith_session_new(engine, &session, error);
+    if (status == PITH_OK) status = pith_sampler_new(model, NULL, &sampler, error);
+    if (status == PITH_OK) {
+        status = pith_generate(session, sampler, ids, n_ids, &reply, NULL, error);
+    }
+    pith_sampler_free(sampler);
+    pith_session_free(session);
+    pith_engine_free(engine);
+    pith_model_close(model);
+    return status;
+}
+
+static void each_request_fails_once(const char *name, pith_load load) {
+    char path[1024];
+    pith_error error = {PITH_OK, ""};
+    golden(name, path);
+    memory_watch_reset(0);
+    assert_int_equal(use_model(path, load, &error), PITH_OK);
+    uint64_t n_requests = memory_watch.n_requests, n_refused = 0;
+    assert_true(n_requests > 20);
+    for (uint64_t n = 1; n <= n_requests; n++) {
+        memory_watch_reset(n);
+        pith_status status = use_model(path, load, &error);
+        uint64_t n_seen = memory_watch.n_requests;
+        memory_watch_reset(0);
+        /* PITH_OK: somebody asked for more than was needed, or for a mapping and can do without. */
+        if (status != PITH_OK && status != PITH_ERROR_MEMORY) {
+            fail_msg("request %llu of %llu: status %d (%s)", (unsigned long long)n,
+                     (unsigned long long)n_requests, status, error.text);
+        }
+        assert_true(n_seen >= n);
+        n_refused += status != PITH_OK;
+    }
+    printf("%s: %llu requests, %llu refusals told\n", name, (unsigned long long)n_requests,
+           (unsigned long long)n_refused);
+    assert_true(n_refused * 10 > n_requests * 9);
+}
+
+static void packed(void **state) {
+    (void)state;
+    each_request_fails_once("llama-moe.gguf", PITH_LOAD_PACK);
+}
+
+static void mapped(void **state) {
+    (void)state;
+    each_request_fails_once("qwen2-q8_0.gguf", PITH_LOAD_MMAP);
+}
+
+typedef struct counter {
+    uint64_t at_first;
+    size_t n_calls;
+} counter;
+
+static int count_requests(void *user, int32_t id, const char *text, size_t size) {
+    counter *c = user;
+    (void)id, (void)text, (void)size;
+    if (c->n_calls++ == 0)
+        c->at_first = memory_watch.n_requests;
+    else if (memory_watch.n_requests != c->at_first)
+        c->at_first = UINT64_MAX;
+    return 0;
+}
+
+static void tokens_ask_for_nothing(void **state) {
+    char path[1024];
+    const char *stops[] = {"never", "\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC"};
+    counter c = {0, 0};
+    pith_model *model = NULL;
+    pith_engine *engine = NULL;
+    pith_session *session = NULL;
+    pith_sampler *sampler = NULL;
+    pith_sampler_options sampling = {.size = sizeof sampling,
+                                     .temperature = 1.5f,
+                                     .top_k = 40,
+                                     .top_p = 0.95f,
+                                     .repeat_penalty = 1.1f,
+                                     .seed = 5};
+    pith_generate_options reply = {.size = sizeof reply,
+                                   .max_tokens = 100,
+                                   .stops = stops,
+                                   .n_stops = 2,
+                                   .ignore_end = true,
+                                   .show_control = true,
+                                   .on_text = count_requests,
+                                   .user = &c};
+    pith_generation made;
+    int32_t ids[2] = {1, 2};
+    (void)state;
+    assert_int_equal(pith_model_open(golden("gemma3.gguf", path), NULL, &model, NULL), PITH_OK);
+    assert_int_equal(pith_engine_new(model, NULL, &engine, NULL), PITH_OK);
+    assert_int_equal(pith_session_new(engine, &session, NULL), PITH_OK);
+    assert_int_equal(pith_sampler_new(model, &sampling, &sampler, NULL), PITH_OK);
+    assert_int_equal(pith_generate(session, sampler, ids, 2, &reply, &made, NULL), PITH_OK);
+    assert_int_equal(made.n_predicted, 100);
+    assert_true(c.n_calls >= 100);
+    assert_true(c.at_first != UINT64_MAX);
+    pith_sampler_free(sampler);
+    pith_session_free(session);
+    pith_engine_free(engine);
+    pith_model_close(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packed),
+        cmocka_unit_test(mapped),
+        cmocka_unit_test(tokens_ask_for_nothing),
+    };
+    return cmocka_run_group_tests_name("failing memory", tests, NULL, NULL);
+}

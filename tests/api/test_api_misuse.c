@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Promise: no argument makes pith.h crash. A NULL that is not allowed is PITH_ERROR_ARGUMENT,
+ * getters of NULL give nothing, option structs of another size are read as far as both sides know
+ * them, outputs are NULL after a failure. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pith.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pith_model *model;
+static pith_engine *engine;
+static pith_session *session;
+static char path[1024];
+
+static const char *golden(const char *name) {
+    const char *root = getenv("PITH_SOURCE_DIR");
+    snprintf(path, sizeof path, "%s/tests/data/arch/%s", root ? root : ".", name);
+    return path;
+}
+
+static int open_all(void **state) {
+    pith_error error = {PITH_OK, ""};
+    (void)state;
+    if (pith_model_open(golden("llama-moe.gguf"), NULL, &model, &error) != PITH_OK ||
+        pith_engine_new(model, NULL, &engine, &error) != PITH_OK ||
+        pith_session_new(engine, &session, &error) != PITH_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    return 0;
+}
+
+static int close_all(void **state) {
+    (void)state;
+    pith_session_free(session);
+    pith_engine_free(engine);
+    pith_model_close(model);
+    return 0;
+}
+
+/* The call fails with PITH_ERROR_ARGUMENT, with and without an error to fill. */
+#define REFUSES(call_with_error, call_without)                                                     \
+    do {                                                                                           \
+        pith_error error = {PITH_OK, ""};                                                          \
+        assert_int_equal(call_with_error, PITH_ERROR_ARGUMENT);                                    \
+        assert_int_equal(error.status, PITH_ERROR_ARGUMENT);                                       \
+        assert_true(error.text[0] != '\0');                                                        \
+        assert_int_equal(call_without, PITH_ERROR_ARGUMENT);                                       \
+    } while (0)
+
+static void null_files(void **state) {
+    pith_file *file = (pith_file *)&path;
+    pith_file_tensor tensor;
+    (void)state;
+    REFUSES(pith_file_open(NULL, &file, &error), pith_file_open(NULL, &file, NULL));
+    assert_null(file);
+    REFUSES(pith_file_open("x", NULL, &error), pith_file_open("x", NULL, NULL));
+    REFUSES(pith_file_check(NULL, &error), pith_file_check(NULL, NULL));
+    pith_file_close(NULL);
+    assert_int_equal(pith_file_summarize(NULL).n_tensors, 0);
+    assert_string_equal(pith_file_summarize(NULL).architecture, "");
+    assert_null(pith_file_key(NULL, 0));
+    assert_null(pith_file_value_type(NULL, 0));
+    assert_int_equal(pith_file_value_text(NULL, 0, 1, NULL, 0), 0);
+    assert_false(pith_file_tensor_at(NULL, 0, &tensor));
+}
+
+static void null_models(void **state) {
+    pith_model *out = (pith_model *)&path;
+    pith_reader reader = {sizeof reader, NULL, NULL, 10};
+    (void)state;
+    REFUSES(pith_model_open(NULL, NULL, &out, &error), pith_model_open(NULL, NULL, &out, NULL));
+    assert_null(out);
+    REFUSES(pith_model_open("x", NULL, NULL, &error), pith_model_open("x", NULL, NULL, NULL));
+    REFUSES(pith_model_open_memory(NULL, 5, NULL, &out, &error),
+            pith_model_open_memory(NULL, 5, NULL, &out, NULL));
+    REFUSES(pith_model_open_reader(NULL, NULL, &out, &error),
+            pith_model_open_reader(NULL, NULL, &out, NULL));
+    REFUSES(pith_model_open_reader(&reader, NULL, &out, &error),
+            pith_model_open_reader(&reader, NULL, &out, NULL));
+    assert_int_not_equal(pith_model_open_descriptor(-1, 0, 100, NULL, &out, NULL), PITH_OK);
+    assert_null(out);
+    pith_model_close(NULL);
+    assert_string_equal(pith_model_describe(NULL).architecture, "");
+    assert_string_equal(pith_model_describe(NULL).notes, "");
+    assert_null(pith_model_chat_template(NULL));
+}
+
+static void null_text(void **state) {
+    pith_detokenizer *detokenizer = (pith_detokenizer *)&path;
+    int32_t ids[8];
+    size_t n = 7;
+    (void)state;
+    REFUSES(pith_tokenize(NULL, "a", 1, 0, ids, 8, &n, &error),
+            pith_tokenize(NULL, "a", 1, 0, ids, 8, &n, NULL));
+    assert_int_equal(n, 0);
+    REFUSES(pith_tokenize(model, "a", 1, 0, ids, 8, NULL, &error),
+            pith_tokenize(model, "a", 1, 0, ids, 8, NULL, NULL));
+    REFUSES(pith_tokenize(model, NULL, 1, 0, ids, 8, &n, &error),
+            pith_tokenize(model, NULL, 1, 0, ids, 8, &n, NULL));
+    REFUSES(pith_tokenize(model, "a", 1, 0, NULL, 8, &n, &error),
+            pith_tokenize(model, "a", 1, 0, NULL, 8, &n, NULL));
+    REFUSES(pith_tokenize(model, "a", 1, 64, ids, 8, &n, &error),
+            pith_tokenize(model, "a", 1, 64, ids, 8, &n, NULL));
+    assert_int_equal(pith_tokenize(model, NULL, 0, 0, NULL, 0, &n, NULL), PITH_OK);
+    assert_int_equal(n, 0);
+    const int32_t outside[] = {-1, INT32_MIN, 264, INT32_MAX};
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        n = 7;
+        assert_null(pith_token_text(model, outside[i], &n));
+        assert_int_equal(n, 0);
+        assert_null(pith_token_text(model, outside[i], NULL));
+        assert_null(pith_token_piece(model, outside[i]));
+        assert_false(pith_token_is_end(model, outside[i]));
+        assert_false(pith_token_is_control(model, outside[i]));
+    }
+    assert_null(pith_token_text(NULL, 0, &n));
+    assert_null(pith_token_piece(NULL, 0));
+    assert_false(pith_token_is_end(NULL, 0));
+    assert_false(pith_token_is_control(NULL, 0));
+    assert_int_equal(pith_special_token(NULL, PITH_SPECIAL_BOS), -1);
+    assert_int_equal(pith_special_token(model, (pith_special)99), -1);
+    REFUSES(pith_detokenizer_new(NULL, false, &detokenizer, &error),
+            pith_detokenizer_new(NULL, false, &detokenizer, NULL));
+    assert_null(detokenizer);
+    REFUSES(pith_detokenizer_new(model, false, NULL, &error),
+            pith_detokenizer_new(model, false, NULL, NULL));
+    assert_string_equal(pith_detokenizer_push(NULL, 1, &n), "");
+    pith_detokenizer_free(NULL);
+}
+
+static void capacity_of_ids(void **state) {
+    int32_t ids[3] = {-7, -7, -7};
+    size_t n = 0;
+    pith_error error = {PITH_OK, ""};
+    (void)state;
+    assert_int_equal(pith_tokenize(model, "zqzqz", 5, 0, ids, 2, &n, &error), PITH_ERROR_LIMIT);
+    assert_true(n > 2);
+    assert_true(ids[0] >= 0 && ids[1] >= 0);
+    assert_int_equal(ids[2], -7);
+    assert_int_equal(pith_tokenize(model, "zqzqz", 5, 0, NULL, 0, &n, NULL), PITH_ERROR_LIMIT);
+    assert_true(n > 2);
+}
+
+static void null_prompts(void **state) {
+    pith_prompt *prompt = (pith_prompt *)&path;
+    size_t n = 7;
+    int32_t ids[64];
+    (void)state;
+    REFUSES(pith_prompt_render(NULL, NULL, "{}", &prompt, &error),
+            pith_prompt_render(NULL, NULL, "{}", &prompt, NULL));
+    assert_null(prompt);
+    REFUSES(pith_prompt_render(NULL, "a", NULL, &prompt, &error),
+            pith_prompt_render(NULL, "a", NULL, &prompt, NULL));
+    REFUSES(pith_prompt_render(NULL, "a", "{}", NULL, &error),
+            pith_prompt_render(NULL, "a", "{}", NULL, NULL));
+    REFUSES(pith_prompt_render(NULL, "a", "[]", &prompt, &error),
+            pith_prompt_render(NULL, "a", "[]", &prompt, NULL));
+    assert_int_equal(pith_prompt_render(model, NULL, "{}", &prompt, NULL), PITH_ERROR_NOT_FOUND);
+    assert_int_not_equal(pith_prompt_render(NULL, "a", "{", &prompt, NULL), PITH_OK);
+    pith_prompt_free(NULL);
+    assert_string_equal(pith_prompt_text(NULL, &n), "");
+    assert_int_equal(n, 0);
+    REFUSES(pith_prompt_tokenize(model, NULL, ids, 64, &n, &error),
+            pith_prompt_tokenize(model, NULL, ids, 64, &n, NULL));
+    assert_int_equal(pith_prompt_render(NULL, "abc", "{}", &prompt, NULL), PITH_OK);
+    assert_string_equal(pith_prompt_text(prompt, &n), "abc");
+    assert_int_equal(n, 3);
+    REFUSES(pith_prompt_tokenize_from(model, prompt, 4, ids, 64, &n, &error),
+            pith_prompt_tokenize_from(model, prompt, 4, ids, 64, &n, NULL));
+    assert_int_equal(pith_prompt_tokenize_from(model, prompt, 3, ids, 64, &n, NULL), PITH_OK);
+    assert_int_equal(n, 0);
+    REFUSES(pith_prompt_tokenize(NULL, prompt, ids, 64, &n, &error),
+            pith_prompt_tokenize(NULL, prompt, ids, 64, &n, NULL));
+    pith_prompt_free(prompt);
+}
+
+static int no_rows(void *user, size_t first, size_t n, const float *logits) {
+    (void)user, (void)first, (void)n, (void)logits;
+    return 0;
+}
+
+static void null_engines(void **state) {
+    pith_engine *out = (pith_engine *)&path;
+    pith_session *other = (pith_session *)&path;
+    uint64_t bytes = 7;
+    int32_t ids[1] = {1};
+    (void)state;
+    REFUSES(pith_engine_bytes(NULL, NULL, &bytes, &error),
+            pith_engine_bytes(NULL, NULL, &bytes, NULL));
+    assert_int_equal(bytes, 0);
+    REFUSES(pith_engine_bytes(model, NULL, NULL, &error),
+            pith_engine_bytes(model, NULL, NULL, NULL));
+    REFUSES(pith_engine_new(NULL, NULL, &out, &error), pith_engine_new(NULL, NULL, &out, NULL));
+    assert_null(out);
+    REFUSES(pith_engine_new(model, NULL, NULL, &error), pith_engine_new(model, NULL, NULL, NULL));
+    pith_engine_free(NULL);
+    assert_string_equal(pith_engine_describe(NULL).backend, "");
+    pith_engine_profile(NULL, true);
+    assert_int_equal(pith_engine_profile_rows(NULL, NULL, 0), 0);
+    assert_int_equal(pith_engine_profile_rows(engine, NULL, 5), 0);
+    pith_engine_trace(NULL, NULL, NULL);
+    REFUSES(pith_session_new(NULL, &other, &error), pith_session_new(NULL, &other, NULL));
+    assert_null(other);
+    REFUSES(pith_session_new(engine, NULL, &error), pith_session_new(engine, NULL, NULL));
+    REFUSES(pith_session_append(NULL, ids, 1, NULL, NULL, &error),
+            pith_session_append(NULL, ids, 1, NULL, NULL, NULL));
+    REFUSES(pith_session_append(session, NULL, 1, NULL, NULL, &error),
+            pith_session_append(session, NULL, 1, NULL, NULL, NULL));
+    assert_int_equal(pith_session_append(session, NULL, 0, NULL, NULL, NULL), PITH_OK);
+    REFUSES(pith_session_append_rows(session, ids, 1, NULL, NULL, &error),
+            pith_session_append_rows(session, ids, 1, NULL, NULL, NULL));
+    REFUSES(pith_session_append_rows(NULL, ids, 1, no_rows, NULL, &error),
+            pith_session_append_rows(NULL, ids, 1, no_rows, NULL, NULL));
+    REFUSES(pith_session_truncate(NULL, 0, &error), pith_session_truncate(NULL, 0, NULL));
+    REFUSES(pith_session_truncate(session, 1, &error), pith_session_truncate(session, 1, NULL));
+    assert_int_equal(pith_session_length(NULL), 0);
+    assert_null(pith_session_ids(NULL));
+    assert_null(pith_session_logits(NULL));
+    assert_null(pith_session_logits(session)); /* no row yet */
+    pith_session_cancel(NULL);
+    pith_session_free(NULL);
+}
+
+static void null_replies(void **state) {
+    pith_sampler *sampler = (pith_sampler *)&path;
+    pith_generation made;
+    int32_t ids[1] = {1};
+    (void)state;
+    REFUSES(pith_sampler_new(NULL, NULL, &sampler, &error),
+            pith_sampler_new(NULL, NULL, &sampler, NULL));
+    assert_null(sampler);
+    REFUSES(pith_sampler_new(model, NULL, NULL, &error), pith_sampler_new(model, NULL, NULL, NULL));
+    assert_int_equal(pith_sampler_next(NULL, NULL), 0);
+    pith_sampler_accept(NULL, ids, 1);
+    pith_sampler_free(NULL);
+    assert_int_equal(pith_sampler_new(model, NULL, &sampler, NULL), PITH_OK);
+    assert_int_equal(pith_sampler_next(sampler, NULL), 0);
+    REFUSES(pith_generate(NULL, sampler, ids, 1, NULL, &made, &error),
+            pith_generate(NULL, sampler, ids, 1, NULL, &made, NULL));
+    REFUSES(pith_generate(session, NULL, ids, 1, NULL, &made, &error),
+            pith_generate(session, NULL, ids, 1, NULL, &made, NULL));
+    REFUSES(pith_generate(session, sampler, NULL, 1, NULL, &made, &error),
+            pith_generate(session, sampler, NULL, 1, NULL, &made, NULL));
+    REFUSES(pith_generate(session, sampler, ids, 0, NULL, &made, &error),
+            pith_generate(session, sampler, ids, 0, NULL, &made, NULL));
+    const char *stops[2] = {"a", NULL};
+    const char *ill_formed[1] = {"\xFF"};
+    pith_generate_options options = {.size = sizeof options, .n_stops = 2};
+    REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
+            pith_generate(session, sampler, ids, 1, &options, &made, NULL));
+    options.stops = stops;
+    REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
+            pith_generate(session, sampler, ids, 1, &options, &made, NULL));
+    options.stops = ill_formed;
+    options.n_stops = 1;
+    REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
+            pith_generate(session, sampler, ids, 1, &options, &made, NULL));
+    options.n_stops = 0;
+    options.max_tokens = -1;
+    REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
+            pith_generate(session, sampler, ids, 1, &options, &made, NULL));
+    options.max_tokens = 1;
+    assert_int_equal(pith_generate(session, sampler, ids, 1, &options, NULL, NULL), PITH_OK);
+    assert_int_equal(pith_session_length(session), 2);
+    assert_int_equal(pith_session_truncate(session, 0, NULL), PITH_OK);
+    pith_sampler_free(sampler);
+}
+
+/* A sampler of another model would read past the logits. */
+static void foreign_sampler(void **state) {
+    pith_model *other = NULL;
+    pith_sampler *sampler = NULL;
+    pith_error error = {PITH_OK, ""};
+    int32_t ids[1] = {1};
+    (void)state;
+    assert_int_equal(pith_model_open(golden("llama-q4_0.gguf"), NULL, &other, NULL), PITH_OK);
+    assert_int_equal(pith_sampler_new(other, NULL, &sampler, NULL), PITH_OK);
+    assert_int_equal(pith_generate(session, sampler, ids, 1, NULL, NULL, &error),
+                     PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "288"));
+    assert_non_null(strstr(error.text, "264"));
+    pith_sampler_free(sampler);
+    pith_model_close(other);
+}
+
+/* Fields behind the given size are not read; a size of 0 was forgotten; a longer struct of a
+ * newer header is taken. */
+static void option_sizes(void **state) {
+    pith_engine_options options = {.size = sizeof options, .n_ctx = 64, .n_sessions = -5};
+    pith_engine *out = NULL;
+    pith_error error = {PITH_OK, ""};
+    (void)state;
+    assert_int_equal(pith_engine_new(model, &options, &out, NULL), PITH_ERROR_ARGUMENT);
+    options.size = offsetof(pith_engine_options, n_sessions);
+    assert_int_equal(pith_engine_new(model, &options, &out, &error), PITH_OK);
+    assert_int_equal(pith_engine_describe(out).n_ctx, 64);
+    assert_int_equal(pith_engine_describe(out).n_sessions, 1);
+    pith_engine_free(out);
+    const size_t wrong[] = {0, 1, sizeof(size_t) - 1};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        options.size = wrong[i];
+        assert_int_equal(pith_engine_new(model, &options, &out, &error), PITH_ERROR_ARGUMENT);
+        assert_non_null(strstr(error.text, "size"));
+        assert_null(out);
+    }
+    options.size = sizeof(size_t);
+    assert_int_equal(pith_engine_new(model, &options, &out, NULL), PITH_OK);
+    assert_int_equal(pith_engine_describe(out).n_ctx, 512);
+    pith_engine_free(out);
+    struct {
+        pith_engine_options known;
+        char unknown[64];
+    } newer = {.known = {.size = sizeof newer, .n_ctx = 32}};
+    memset(newer.unknown, 0xEE, sizeof newer.unknown);
+    assert_int_equal(pith_engine_new(model, &newer.known, &out, NULL), PITH_OK);
+    assert_int_equal(pith_engine_describe(out).n_ctx, 32);
+    pith_engine_free(out);
+}
+
+static void model_options(void **state) {
+    pith_model_options options = {.size = sizeof options, .load = (pith_load)9};
+    pith_model *out = NULL;
+    pith_engine *none = NULL;
+    (void)state;
+    assert_int_equal(pith_model_open(golden("llama-moe.gguf"), &options, &out, NULL),
+                     PITH_ERROR_ARGUMENT);
+    options.load = PITH_LOAD_AUTO;
+    options.n_threads = -1;
+    assert_int_equal(pith_model_open(path, &options, &out, NULL), PITH_ERROR_ARGUMENT);
+    options.n_threads = 0;
+    options.vocab_only = true;
+    assert_int_equal(pith_model_open(path, &options, &out, NULL), PITH_OK);
+    assert_int_equal(pith_model_describe(out).n_vocab, 264);
+    assert_int_equal(pith_engine_new(out, NULL, &none, NULL), PITH_ERROR_ARGUMENT);
+    assert_null(none);
+    pith_model_close(out);
+}
+
+static void values_as_text(void **state) {
+    pith_file *file = NULL;
+    char text[256];
+    bool seen_array = false, seen_number = false, seen_text = false;
+    (void)state;
+    assert_int_equal(pith_file_open(golden("llama-moe.gguf"), &file, NULL), PITH_OK);
+    assert_int_equal(pith_file_check(file, NULL), PITH_OK);
+    pith_file_summary summary = pith_file_summarize(file);
+    for (uint64_t i = 0; i < summary.n_metadata; i++) {
+        const char *key = pith_file_key(file, i);
+        size_t size = pith_file_value_text(file, i, 3, text, sizeof text);
+        assert_int_equal(pith_file_value_text(file, i, 3, NULL, 0), size);
+        if (strcmp(key, "tokenizer.ggml.token_type") == 0) {
+            seen_array = true;
+            assert_string_equal(text, "[1, 1, 1], ... (264)");
+            assert_int_equal(pith_file_value_text(file, i, 3, text, 5), size);
+            assert_string_equal(text, "[1, "); /* cut at the capacity */
+            assert_string_equal(pith_file_value_type(file, i), "arr[i32]");
+        } else if (strcmp(key, "llama.embedding_length") == 0) {
+            seen_number = true;
+            assert_string_equal(text, "64");
+        } else if (strcmp(key, "general.architecture") == 0) {
+            seen_text = true;
+            assert_string_equal(text, "llama");
+        }
+    }
+    assert_true(seen_array && seen_number && seen_text);
+    assert_null(pith_file_key(file, summary.n_metadata));
+    pith_file_tensor tensor;
+    assert_true(pith_file_tensor_at(file, summary.n_tensors - 1, &tensor));
+    assert_false(pith_file_tensor_at(file, summary.n_tensors, &tensor));
+    assert_false(pith_file_tensor_at(file, 0, NULL));
+    pith_file_close(file);
+}
+
+static void *read_all(size_t *size) {
+    FILE *file = fopen(golden("llama-moe.gguf"), "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    void *data = malloc(*size);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, *size, file), *size);
+    fclose(file);
+    return data;
+}
+
+typedef struct bytes {
+    const char *data;
+    size_t size;
+    bool broken;
+} bytes;
+
+static int read_at(void *user, uint64_t offset, void *buffer, size_t size) {
+    bytes *b = user;
+    if (b->broken || offset > b->size || size > b->size - offset) return 1;
+    memcpy(buffer, b->data + offset, size);
+    return 0;
+}
+
+/* Memory, reader and path give the same model. */
+static void sources(void **state) {
+    size_t size = 0;
+    void *data = read_all(&size);
+    bytes source = {data, size, false};
+    pith_reader reader = {sizeof reader, &source, read_at, size};
+    pith_model *out = NULL;
+    uint64_t key = pith_model_describe(model).content_key;
+    (void)state;
+    assert_int_equal(pith_model_open_memory(data, size, NULL, &out, NULL), PITH_OK);
+    assert_true(pith_model_describe(out).content_key == key);
+    pith_model_close(out);
+    assert_int_equal(pith_model_open_reader(&reader, NULL, &out, NULL), PITH_OK);
+    assert_true(pith_model_describe(out).content_key == key);
+    pith_model_close(out);
+    source.broken = true;
+    assert_int_not_equal(pith_model_open_reader(&reader, NULL, &out, NULL), PITH_OK);
+    assert_null(out);
+    assert_int_not_equal(pith_model_open_memory(data, size - 1, NULL, &out, NULL), PITH_OK);
+    assert_null(out);
+    free(data);
+}
+
+static void system_lists(void **state) {
+    pith_system_info info;
+    const char *a = NULL, *b = NULL;
+    size_t n = 0;
+    (void)state;
+    REFUSES(pith_system_describe(NULL, &error), pith_system_describe(NULL, NULL));
+    assert_int_equal(pith_system_describe(&info, NULL), PITH_OK);
+    assert_true(info.n_cores >= 1);
+    assert_string_equal(pith_version(), "0.1.0");
+    while (pith_system_library(n, &a, &b)) {
+        assert_true(a[0] != '\0' && b[0] >= '0' && b[0] <= '9');
+        n++;
+    }
+    assert_int_equal(n, 3);
+    assert_false(pith_system_library(n, NULL, NULL));
+    assert_true(pith_system_library(0, NULL, NULL));
+    assert_true(pith_system_kernel(0, NULL, NULL));
+    assert_false(pith_system_kernel(SIZE_MAX, &a, &b));
+    assert_string_equal(pith_system_architecture(0), "gemma3");
+    assert_null(pith_system_architecture(SIZE_MAX));
+    for (int status = PITH_ERROR_INTERNAL - 2; status <= 2; status++) {
+        assert_true(pith_status_text((pith_status)status)[0] != '\0');
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_files),     cmocka_unit_test(null_models),
+        cmocka_unit_test(null_text),      cmocka_unit_test(capacity_of_ids),
+        cmocka_unit_test(null_prompts),   cmocka_unit_test(null_engines),
+        cmocka_unit_test(null_replies),   cmocka_unit_test(foreign_sampler),
+        cmocka_unit_test(option_sizes),   cmocka_unit_test(model_options),
+        cmocka_unit_test(values_as_text), cmocka_unit_test(sources),
+        cmocka_unit_test(system_lists),
+    };
+    return cmocka_run_group_tests_name("misuse of pith.h", tests, open_all, close_all);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Promise: a session's logits depend on its tokens only, not on how they came in steps, what was
+ * there before or which session of the engine it is; limits, cancelling and truncating leave a
+ * session that goes on correctly. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cpu/cpu.h"
+#include "engine/engine.h"
+#include "support/changed_model.h"
+
+enum { N_CTX = 256, MAX_VOCAB = 512 };
+
+static pith_model *open_model(const char *name) {
+    char path[1024];
+    pith_gguf *gguf = NULL;
+    pith_model *model = NULL;
+    pith_error error = {0};
+    uint32_t features = 0;
+    assert_int_equal(pith_cpu_features(&features, &error), PITH_OK);
+    if (pith_gguf_open_path(golden_path(name, path), &gguf, &error) != PITH_OK ||
+        pith_model_load(gguf, NULL, features, &model, &error) != PITH_OK) {
+        fail_msg("%s: %s", path, error.text);
+    }
+    return model;
+}
+
+static pith_engine *open_engine(const pith_model *model, int32_t step_limit, int32_t n_sessions) {
+    pith_engine_options options = {.size = sizeof options,
+                                   .n_ctx = N_CTX,
+                                   .n_sessions = n_sessions,
+                                   .n_threads = 2,
+                                   .step_limit = step_limit,
+                                   .exact = true};
+    pith_engine *engine = NULL;
+    pith_error error = {0};
+    if (pith_engine_open(model, &options, &engine, &error) != PITH_OK) fail_msg("%s", error.text);
+    return engine;
+}
+
+static pith_session *open_session(pith_engine *engine) {
+    pith_session *session = NULL;
+    assert_int_equal(pith_session_open(engine, &session, NULL), PITH_OK);
+    return session;
+}
+
+/* The i-th token of the text that all tests read. */
+static int32_t token(size_t i) {
+    return (int32_t)((i * 37 + i / 5) % 250);
+}
+
+static void feed(pith_session *session, size_t from, size_t to) {
+    int32_t ids[N_CTX];
+    pith_error error = {0};
+    for (size_t i = from; i < to; i++) ids[i - from] = token(i);
+    if (pith_session_feed(session, ids, to - from, NULL, &error) != PITH_OK) {
+        fail_msg("%s", error.text);
+    }
+}
+
+/* The logits behind n tokens, from a fresh engine that takes them in one step. */
+static void reference(const pith_model *model, size_t n, float *logits) {
+    pith_engine *engine = open_engine(model, N_CTX, 1);
+    pith_session *session = open_session(engine);
+    feed(session, 0, n);
+    memcpy(logits, session->logits, model->hparams.n_vocab * sizeof *logits);
+    pith_engine_close(engine);
+}
+
+static void same_logits(const pith_session *session, const float *expected) {
+    uint32_t n_vocab = session->engine->model->hparams.n_vocab;
+    assert_true(session->has_logits);
+    for (uint32_t i = 0; i < n_vocab; i++) {
+        if (memcmp(&session->logits[i], &expected[i], sizeof(float)) == 0) continue;
+        fail_msg("logit %u is %.9g, expected %.9g", i, (double)session->logits[i],
+                 (double)expected[i]);
+    }
+}
+
+static const char *const models[] = {"llama-q4_0.gguf", "gemma3.gguf", "llama-moe.gguf"};
+enum { N_MODELS = sizeof models / sizeof models[0] };
+
+static void steps_do_not_matter(void **state) {
+    float expected[MAX_VOCAB];
+    (void)state;
+    for (size_t m = 0; m < N_MODELS; m++) {
+        pith_model *model = open_model(models[m]);
+        reference(model, 150, expected);
+        const int32_t limits[] = {1, 7, 64, 150};
+        for (size_t i = 0; i < 4; i++) {
+            pith_engine *engine = open_engine(model, limits[i], 1);
+            pith_session *session = open_session(engine);
+            feed(session, 0, 150);
+            same_logits(session, expected);
+            pith_session_cut(session, 0);
+            feed(session, 0, 3);
+            feed(session, 3, 149);
+            feed(session, 149, 150);
+            same_logits(session, expected);
+            pith_engine_close(engine);
+        }
+        pith_model_free(model);
+    }
+}
+
+/* gemma3's window of 8 has dropped what a cut session would need: it is computed again. */
+static void cut_and_go_on(void **state) {
+    float expected[MAX_VOCAB];
+    (void)state;
+    for (size_t m = 0; m < N_MODELS; m++) {
+        pith_model *model = open_model(models[m]);
+        pith_engine *engine = open_engine(model, 32, 1);
+        pith_session *session = open_session(engine);
+        const size_t keeps[] = {249, 192, 191, 100, 1, 0};
+        for (size_t i = 0; i < sizeof keeps / sizeof keeps[0]; i++) {
+            feed(session, session->length, 250);
+            pith_session_cut(session, keeps[i]);
+            assert_int_equal(session->length, keeps[i]);
+            assert_false(session->has_logits);
+            feed(session, keeps[i], keeps[i] + 5);
+            reference(model, keeps[i] + 5, expected);
+            same_logits(session, expected);
+        }
+        pith_engine_close(engine);
+        pith_model_free(model);
+    }
+}
+
+static void sessions_are_apart(void **state) {
+    float expected[MAX_VOCAB];
+    pith_model *model = open_model("gemma3.gguf");
+    pith_engine *engine = open_engine(model, 16, 2);
+    pith_session *a = open_session(engine), *b = open_session(engine), *c = NULL;
+    pith_error error = {0};
+    (void)state;
+    assert_int_equal(pith_session_open(engine, &c, &error), PITH_ERROR_LIMIT);
+    assert_null(c);
+    feed(a, 0, 90);
+    int32_t other[5] = {9, 8, 7, 6, 5};
+    assert_int_equal(pith_session_feed(b, other, 5, NULL, NULL), PITH_OK);
+    feed(a, 90, 100);
+    reference(model, 100, expected);
+    same_logits(a, expected);
+    pith_session_close(b);
+    b = open_session(engine);
+    assert_int_equal(b->length, 0);
+    feed(b, 0, 100);
+    same_logits(b, expected);
+    pith_engine_close(engine);
+    pith_model_free(model);
+}
+
+static void full_context(void **state) {
+    float expected[MAX_VOCAB];
+    pith_model *model = open_model("llama-q4_0.gguf");
+    pith_engine *engine = open_engine(model, 100, 1);
+    pith_session *session = open_session(engine);
+    pith_error error = {0};
+    int32_t ids[2] = {1, 2};
+    (void)state;
+    feed(session, 0, N_CTX - 1);
+    assert_int_equal(pith_session_feed(session, ids, 2, NULL, &error), PITH_ERROR_LIMIT);
+    assert_non_null(strstr(error.text, "256"));
+    assert_int_equal(session->length, N_CTX - 1);
+    feed(session, N_CTX - 1, N_CTX);
+    reference(model, N_CTX, expected);
+    same_logits(session, expected);
+    assert_int_equal(pith_session_feed(session, ids, 1, NULL, &error), PITH_ERROR_LIMIT);
+    same_logits(session, expected);
+    pith_engine_close(engine);
+    pith_model_free(model);
+}
+
+static void ids_are_checked(void **state) {
+    pith_model *model = open_model("llama-q4_0.gguf");
+    pith_engine *engine = open_engine(model, 0, 1);
+    pith_session *session = open_session(engine);
+    pith_error error = {0};
+    int32_t ids[2] = {1, (int32_t)model->hparams.n_vocab};
+    (void)state;
+    assert_int_equal(pith_session_feed(session, ids, 2, NULL, &error), PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "288"));
+    ids[1] = -1;
+    assert_int_equal(pith_session_feed(session, ids, 2, NULL, &error), PITH_ERROR_ARGUMENT);
+    assert_int_equal(session->length, 0);
+    ids[1] = (int32_t)model->hparams.n_vocab - 1;
+    assert_int_equal(pith_session_feed(session, ids, 2, NULL, &error), PITH_OK);
+    assert_int_equal(session->length, 2);
+    pith_engine_close(engine);
+    pith_model_free(model);
+}
+
+typedef struct watcher {
+    pith_session *session;
+    int calls, stop_at;
+    double last;
+} watcher;
+
+static int stop_by_return(void *user, double fraction) {
+    watcher *w = user;
+    assert_true(fraction > w->last && fraction <= 1.0);
+    w->last = fraction;
+    return ++w->calls == w->stop_at;
+}
+
+static int stop_by_request(void *user, double fraction) {
+    watcher *w = user;
+    (void)fraction;
+    if (++w->calls == w->stop_at) atomic_store(&w->session->cancelled, 1);
+    return 0;
+}
+
+static void cancelled_steps_stay(void **state) {
+    float expected[MAX_VOCAB];
+    pith_model *model = open_model("gemma3.gguf");
+    pith_engine *engine = open_engine(model, 20, 1);
+    pith_session *session = open_session(engine);
+    pith_error error = {0};
+    int32_t ids[100];
+    (void)state;
+    for (size_t i = 0; i < 100; i++) ids[i] = token(i);
+    const pith_progress ways[] = {stop_by_return, stop_by_request};
+    for (int way = 0; way < 2; way++) {
+        watcher w = {.session = session, .stop_at = 2};
+        pith_feed_watch watch = {.progress = ways[way], .progress_user = &w};
+        pith_session_cut(session, 0);
+        assert_int_equal(pith_session_feed(session, ids, 100, &watch, &error),
+                         PITH_ERROR_CANCELLED);
+        assert_int_equal(session->length, 40);
+        assert_false(session->has_logits);
+        feed(session, 40, 100); /* the request was consumed */
+        reference(model, 100, expected);
+        same_logits(session, expected);
+    }
+    /* A request made before the call stops it at once. */
+    atomic_store(&session->cancelled, 1);
+    assert_int_equal(pith_session_feed(session, ids, 1, NULL, &error), PITH_ERROR_CANCELLED);
+    assert_int_equal(session->length, 100);
+    pith_engine_close(engine);
+    pith_model_free(model);
+}
+
+typedef struct row_list {
+    size_t n_rows, n_vocab, stop_at;
+    float *logits;
+} row_list;
+
+static int keep_rows(void *user, size_t first, size_t n, const float *logits) {
+    row_list *list = user;
+    assert_int_equal(first, list->n_rows);
+    memcpy(list->logits + first * list->n_vocab, logits, n * list->n_vocab * sizeof *logits);
+    list->n_rows += n;
+    return list->n_rows == list->stop_at;
+}
+
+static void every_row(void **state) {
+    pith_model *model = open_model("llama-q4_0.gguf");
+    pith_engine *engine = open_engine(model, 16, 2);
+    pith_session *session = open_session(engine), *single = open_session(engine);
+    size_t n_vocab = model->hparams.n_vocab;
+    int32_t ids[50];
+    row_list list = {.n_vocab = n_vocab, .logits = malloc(50 * n_vocab * sizeof(float))};
+    pith_feed_watch watch = {.rows = keep_rows, .rows_user = &list};
+    (void)state;
+    assert_non_null(list.logits);
+    for (size_t i = 0; i < 50; i++) ids[i] = token(i);
+    assert_int_equal(pith_session_feed(session, ids, 50, &watch, NULL), PITH_OK);
+    assert_int_equal(list.n_rows, 50);
+    for (size_t i = 0; i < 50; i++) {
+        feed(single, i, i + 1);
+        same_logits(single, list.logits + i * n_vocab);
+    }
+    same_logits(session, single->logits);
+    /* Rows can stop it: the step they stop is not kept. */
+    list.n_rows = 0;
+    list.stop_at = 20;
+    pith_session_cut(session, 0);
+    assert_int_equal(pith_session_feed(session, ids, 50, &watch, NULL), PITH_ERROR_CANCELLED);
+    assert_int_equal(session->length, 16);
+    free(list.logits);
+    pith_engine_close(engine);
+    pith_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_do_not_matter), cmocka_unit_test(cut_and_go_on),
+        cmocka_unit_test(sessions_are_apart),  cmocka_unit_test(full_context),
+        cmocka_unit_test(ids_are_checked),     cmocka_unit_test(cancelled_steps_stay),
+        cmocka_unit_test(every_row),
+    };
+    return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
+}
