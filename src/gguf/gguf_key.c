@@ -93,15 +93,15 @@ static pith_status fail_kind(const pith_gguf_value *value, const char *needed, p
 static pith_status read_u32(const pith_gguf_value *value, uint64_t index, uint32_t min,
                             uint32_t max, uint32_t *out, pith_error *error) {
     integer found = stored_integer(value, index);
-    bool negative = found.negative && found.magnitude != 0;
-    if (!negative && found.magnitude >= min && found.magnitude <= max) {
+    if (!found.negative && found.magnitude >= min && found.magnitude <= max) {
         *out = (uint32_t)found.magnitude;
         return PITH_OK;
     }
-    return pith_fail(
-        error, PITH_ERROR_FORMAT,
-        "key \"%s\" holds %s%" PRIu64 " (item %" PRIu64 "), allowed are %" PRIu32 " to %" PRIu32,
-        pith_gguf_show(value->key).text, negative ? "-" : "", found.magnitude, index, min, max);
+    return pith_fail(error, PITH_ERROR_FORMAT,
+                     "key \"%s\" holds %s%" PRIu64 " (item %" PRIu64 "), allowed are %" PRIu32
+                     " to %" PRIu32,
+                     pith_gguf_show(value->key).text, found.negative ? "-" : "", found.magnitude,
+                     index, min, max);
 }
 
 pith_status pith_gguf_get_u32(const pith_gguf *gguf, const char *key, uint32_t min, uint32_t max,
@@ -161,14 +161,13 @@ pith_status pith_gguf_get_u32_each(const pith_gguf *gguf, const char *key, uint3
         return pith_fail(error, PITH_ERROR_FORMAT,
                          "key \"%s\" has %" PRIu64 " items, %zu are needed",
                          pith_gguf_show(value->key).text, value->n_items, n);
-    for (size_t i = 0; i < n; i++) { /* first all checks, so that *out is right or untouched */
-        uint32_t item;
-        pith_status status = read_u32(value, one_for_all ? 0 : i, min, max, &item, error);
+    uint64_t n_read = one_for_all ? 1 : n;
+    uint32_t item = 0;
+    for (uint64_t i = 0; i < n_read; i++) { /* all are checked before *out is touched */
+        pith_status status = read_u32(value, i, min, max, &item, error);
         if (status) return status;
     }
-    for (size_t i = 0; i < n; i++) {
-        pith_status status = read_u32(value, one_for_all ? 0 : i, min, max, &out[i], error);
-        if (status) return status;
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = one_for_all ? item : (uint32_t)stored_integer(value, i).magnitude;
     return PITH_OK;
 }

@@ -166,6 +166,23 @@ static void failures_say_what_and_where(void **state) {
     assert_int_equal(n_files(), 1);
 }
 
+/* The end of a long path is shown, whole characters of it, so that the reason still fits. */
+static void long_paths_leave_room_for_the_reason(void **state) {
+    (void)state;
+    for (int n_letters = 0; n_letters < 2;
+         n_letters++) { /* the cut falls within a character once */
+        char deep[700] = "/";
+        for (int i = 0; i < n_letters; i++) strcat(deep, "x");
+        for (int i = 0; i < 300; i++) strcat(deep, "\xC3\xA4");
+        strcat(deep, "/file");
+        pith_output *output;
+        pith_error error;
+        assert_int_equal(pith_output_open(deep, &output, &error), PITH_ERROR_IO);
+        assert_int_equal((uint8_t)error.text[0], 0xC3);
+        assert_non_null(strstr(error.text, "/file: cannot be made after 0 bytes: "));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_come_out_as_they_went_in),
@@ -173,6 +190,7 @@ int main(void) {
         cmocka_unit_test(an_empty_file_is_a_file),
         cmocka_unit_test(two_writers_of_one_path_do_not_meet),
         cmocka_unit_test(failures_say_what_and_where),
+        cmocka_unit_test(long_paths_leave_room_for_the_reason),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -125,29 +125,53 @@ static void each_field_set_to_an_extreme(void **state) {
     pith_buffer_deinit(&rich);
 }
 
+/* Long enough that each list and string needs memory of its own. */
+static void put_large_file(pith_buffer *f) {
+    put_preamble(f, 3, 200, 2);
+    put_key(f, "long", PITH_GGUF_STRING);
+    put(f, 20000, 8);
+    for (int i = 0; i < 20000; i++) put(f, 'x', 1);
+    put_array(f, "many", PITH_GGUF_STRING, 30000);
+    for (int i = 0; i < 30000; i++) put_text(f, "ab");
+    for (uint64_t i = 0; i < 200; i++) {
+        char name[8] = {'t', (char)('a' + i / 10), (char)('0' + i % 10), '\0'};
+        put_tensor(f, name, (dims){1, {1}}, PITH_TYPE_F32, i * 32);
+    }
+    put_padding(f, 32);
+    put_zeros(f, 200 * 32);
+}
+
+static void refuse_each_allocation(const pith_buffer *f, bool windowed, uint64_t at_least) {
+    pith_status status = PITH_ERROR_MEMORY;
+    uint64_t n = 0;
+    while (status != PITH_OK) {
+        byte_range range = {(const uint8_t *)f->data, f->size, 0};
+        pith_gguf *gguf = NULL;
+        pith_error error = {PITH_OK, ""};
+        memory_watch_reset(++n);
+        status = windowed ? open_callbacks(&range, &gguf, &error)
+                          : open_memory(f->data, f->size, &gguf, &error);
+        memory_watch_reset(0);
+        assert_true(status == PITH_OK || status == PITH_ERROR_MEMORY);
+        if (status != PITH_OK) assert_non_null(strstr(error.text, "memory"));
+        assert_true((status == PITH_OK) == (gguf != NULL));
+        pith_gguf_close(gguf);
+    }
+    assert_true(n > at_least);
+}
+
 static void each_allocation_refused(void **state) {
     (void)state;
-    pith_buffer rich = {0};
+    pith_buffer rich = {0}, large = {0};
     put_rich_file(&rich);
+    put_large_file(&large);
     for (int windowed = 0; windowed < 2; windowed++) {
-        pith_status status = PITH_ERROR_MEMORY;
-        uint64_t n = 0;
-        while (status != PITH_OK) {
-            byte_range range = {(const uint8_t *)rich.data, rich.size, 0};
-            pith_gguf *gguf = NULL;
-            pith_error error = {PITH_OK, ""};
-            memory_watch_reset(++n);
-            status = windowed ? open_callbacks(&range, &gguf, &error)
-                              : open_memory(rich.data, rich.size, &gguf, &error);
-            memory_watch_reset(0);
-            assert_true(status == PITH_OK || status == PITH_ERROR_MEMORY);
-            if (status != PITH_OK) assert_non_null(strstr(error.text, "memory"));
-            assert_true((status == PITH_OK) == (gguf != NULL));
-            pith_gguf_close(gguf);
-        }
-        assert_true(n > 6); /* source, name, file, list, arena, maps, order */
+        refuse_each_allocation(&rich, windowed,
+                               6); /* source, name, file, list, arena, maps, order */
+        refuse_each_allocation(&large, windowed, 9);
     }
     pith_buffer_deinit(&rich);
+    pith_buffer_deinit(&large);
 }
 
 int main(void) {

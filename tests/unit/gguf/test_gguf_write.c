@@ -273,6 +273,62 @@ static void the_file_does_not_grow_past_64_bits(void **state) {
     pith_gguf_writer_free(w);
 }
 
+static void numbers_of_keys_and_lengths_of_strings_are_limited(void **state) {
+    (void)state;
+    char path[512], key[16];
+    in_folder("limits.gguf", path);
+    pith_error error;
+    pith_gguf_writer *w;
+    assert_int_equal(pith_gguf_writer_new(path, 3, 32, &w, &error), PITH_OK);
+    size_t size = (size_t)PITH_GGUF_MAX_STRING_BYTES + 1;
+    char *text = calloc(1, size);
+    const pith_span items[] = {{"a", 1}, {text, size}};
+    if (text) {
+        assert_int_equal(pith_gguf_write_value(w, "s", PITH_GGUF_STRING, text, size, &error),
+                         PITH_ERROR_LIMIT);
+        assert_int_equal(pith_gguf_write_strings(w, "s", items, 2, &error), PITH_ERROR_LIMIT);
+        assert_string_equal(
+            error.text, "key \"s\" has a string of 268435457 bytes, at most 268435456 are allowed");
+    }
+    free(text);
+    for (int i = 0; i <= PITH_GGUF_MAX_KEYS; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        assert_int_equal(pith_gguf_write_bool(w, key, true, &error),
+                         i < PITH_GGUF_MAX_KEYS ? PITH_OK : PITH_ERROR_LIMIT);
+    }
+    assert_string_equal(error.text,
+                        "key \"k65536\" would be number 65537, at most 65536 are allowed");
+    assert_int_equal(pith_gguf_writer_finish(w, &error), PITH_OK);
+    pith_gguf_writer_free(w);
+    pith_gguf *gguf;
+    assert_int_equal(pith_gguf_open_path(path, &gguf, &error), PITH_OK);
+    assert_int_equal(pith_gguf_n_values(gguf), PITH_GGUF_MAX_KEYS);
+    pith_gguf_close(gguf);
+    assert_int_equal(remove(path), 0);
+}
+
+/* A record that could not be ended must not get into a file, also when the caller goes on. */
+static void a_caller_who_ignores_errors_gets_no_file(void **state) {
+    (void)state;
+    char path[512];
+    in_folder("ignored.gguf", path);
+    static const uint8_t bytes[100000];
+    pith_error error;
+    pith_gguf_writer *w;
+    assert_int_equal(pith_gguf_writer_new(path, 3, 32, &w, &error), PITH_OK);
+    assert_int_equal(pith_gguf_write_u32(w, "first", 1, &error), PITH_OK);
+    memory_watch_reset(1); /* the buffer cannot grow */
+    assert_int_equal(pith_gguf_write_array(w, "k", PITH_GGUF_U8, bytes, sizeof bytes, &error),
+                     PITH_ERROR_MEMORY);
+    memory_watch_reset(0);
+    assert_int_equal(pith_gguf_write_data(w, bytes, 0, &error), PITH_ERROR_ARGUMENT);
+    assert_int_equal(pith_gguf_writer_finish(w, &error), PITH_ERROR_ARGUMENT);
+    assert_string_equal(error.text, "a key could not be written before");
+    pith_gguf_writer_free(w);
+    pith_gguf_writer_free(NULL);
+    assert_int_equal(n_files(), 0);
+}
+
 static void too_little_or_too_much_data_is_refused(void **state) {
     (void)state;
     char path[512];
@@ -384,6 +440,8 @@ int main(void) {
         cmocka_unit_test(an_alignment_is_written_and_used),
         cmocka_unit_test(wrong_declarations_are_refused),
         cmocka_unit_test(the_file_does_not_grow_past_64_bits),
+        cmocka_unit_test(numbers_of_keys_and_lengths_of_strings_are_limited),
+        cmocka_unit_test(a_caller_who_ignores_errors_gets_no_file),
         cmocka_unit_test(too_little_or_too_much_data_is_refused),
         cmocka_unit_test(a_folder_that_is_not_there_is_reported),
         cmocka_unit_test(a_full_disk_is_reported_and_nothing_is_left),
