@@ -114,6 +114,8 @@ int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_e
 /* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends the program ----
  * */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */
+/* A file that was cut short while it is mapped becomes a sentence and exit code 1. */
+void pith_cli_watch_faults(void);
 bool pith_cli_interrupted(void);                      /* and forgets it */
 
 /* ---- Commands: argv[0] is the command's name; the exit code is returned ---- */

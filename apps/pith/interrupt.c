@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ctrl-C: the first one stops the running reply (its text is kept), the second one within it ends
- * the program. */
+ * Signals. Ctrl-C: the first one stops the running reply (its text is kept), the second one within
+ * it ends the program. SIGBUS: a mapped model file that was cut short becomes a sentence. */
 #include "pith/cli.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
 
 /* A signal handler can only reach file scope; these are the program's, not the library's. */
 static pith_session *volatile watched;
@@ -30,4 +34,21 @@ bool pith_cli_interrupted(void) {
     bool was = n_interrupts > 0;
     n_interrupts = 0;
     return was;
+}
+
+#if defined(SIGBUS)
+static void on_bus_error(int signal_number) {
+    static const char text[] = "\npith: the model file was cut short or its disk failed while it was in "
+                               "use (--load pack reads it into memory first)\n";
+    (void)signal_number;
+    ssize_t ignored = write(2, text, sizeof text - 1);
+    (void)ignored;
+    _exit(PITH_EXIT_FAILURE);
+}
+#endif
+
+void pith_cli_watch_faults(void) {
+#if defined(SIGBUS)
+    signal(SIGBUS, on_bus_error);
+#endif
 }

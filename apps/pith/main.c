@@ -43,6 +43,7 @@ int main(int argc, char **argv) {
         return PITH_EXIT_USAGE;
     }
     const char *name = argv[1];
+    pith_cli_watch_faults();
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help(stdout);
         return pith_cli_finish();

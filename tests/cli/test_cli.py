@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+"""Runs the program as a user would and compares output, messages and exit codes. Every promise of README and --help about behaviour has a
+case here. Uses the tiny models of tests/data/arch; cases that need the default model are skipped where $PITH_TEST_MODELS lacks it.
+    tests/cli/test_cli.py PITH_PROGRAM [WORD ...]       runs the cases whose name has one of the WORDs
+Ends with "N passed, N failed, N skipped"."""
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
+TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
+TINY_GEMMA = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
+COMMANDS = ["run", "chat", "inspect", "tokenize", "template", "logits", "bench", "list", "doctor"]
+MODELS = os.environ.get("PITH_TEST_MODELS", "")
+DEFAULT = os.path.join(MODELS, "smollm2-135m-q4_1.gguf") if MODELS else ""
+WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
+
+
+class Skip(Exception):
+    pass
+
+
+class Result:
+    def __init__(self, process):
+        self.code, self.out, self.err = process.returncode, process.stdout, process.stderr
+
+    @property
+    def text(self):
+        return self.out.decode("utf-8", "replace")
+
+    @property
+    def message(self):
+        return self.err.decode("utf-8", "replace")
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+def pith(*arguments, stdin=b"", env=None, timeout=120):
+    merged = dict(os.environ, **(env or {}))
+    return Result(subprocess.run([*WINE, PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, env=merged, timeout=timeout, check=False))
+
+
+def expect(condition, *shown):
+    if not condition:
+        raise AssertionError(" | ".join(str(s)[:400] for s in shown))
+
+
+def fails(result, code, *words):
+    """One sentence on stderr, nothing on stdout, the exit code, and it names the words."""
+    expect(result.code == code, "exit code", result.code, "expected", code, result.message)
+    expect(result.out == b"", "stdout is not empty:", result.out[:200])
+    expect(result.message.startswith("pith: ") and len(result.message) < 1200, "message:", result.message)
+    for word in words:
+        expect(str(word) in result.message, f"the message does not name '{word}':", result.message)
+
+
+def default_model():
+    if not DEFAULT or not os.path.exists(DEFAULT):
+        raise Skip("the default model is not in $PITH_TEST_MODELS")
+    return DEFAULT
+
+
+def temporary():
+    return tempfile.TemporaryDirectory(prefix="pith-cli-")
+
+
+def vocabulary_size(model):
+    for tensor in pith("inspect", model, "--json").json["tensors"]:
+        if tensor["name"] == "token_embd.weight":
+            return tensor["shape"][1]
+    raise AssertionError("no token_embd.weight")
+
+
+# ---- help, usage ------------------------------------------------------------------------------------------------
+
+def case_help_of_every_command():
+    top = pith("--help")
+    expect(top.code == 0 and top.err == b"", top.message)
+    for command in COMMANDS:
+        expect(command in top.text, f"--help does not list {command}")
+        result = pith(command, "--help")
+        expect(result.code == 0 and f"pith {command}" in result.text, command, result.text, result.message)
+        expect("--json" in result.text, f"{command} has no --json")
+
+
+def case_version():
+    result = pith("--version")
+    expect(result.code == 0 and result.text.startswith("pith 0."), result.text)
+
+
+def case_usage_errors_exit_2():
+    fails(pith("frobnicate"), 2, "frobnicate")
+    for command in COMMANDS:
+        fails(pith(command, "--no-such-option"), 2, "--no-such-option")
+    fails(pith("run", "hello"), 2, "-m")
+    fails(pith("run", "-m", TINY, "--threads", "two", "x"), 2, "threads", "two")
+    fails(pith("run", "-m", TINY, "--threads", "1.5", "x"), 2, "1.5")
+    fails(pith("run", "-m", TINY, "--threads", "5000", "x"), 2, "5000", "1024")
+    fails(pith("run", "-m", TINY, "--load", "fast", "x"), 2, "auto|pack|mmap", "fast")
+    fails(pith("run", "-m", TINY, "--memory", "much", "x"), 2, "much")
+    fails(pith("run", "-m"), 2, "model")
+    fails(pith("run", "-m", TINY, "--temp", "nan", "x"), 2, "nan")
+    fails(pith("logits", "-m", TINY), 2, "--ids")
+    fails(pith("logits", "-m", TINY, "--ids", "1", "--ids-file", "x"), 2, "--ids")
+    fails(pith("inspect"), 2, "FILE")
+
+
+# ---- files that are not what they should be -----------------------------------------------------------------------
+
+def case_missing_model():
+    for command in (["run", "-m", "nope.gguf", "x"], ["tokenize", "-m", "nope.gguf"], ["inspect", "nope.gguf"], ["bench", "-m", "nope.gguf"],
+                    ["logits", "-m", "nope.gguf", "--ids", "1"], ["chat", "-m", "nope.gguf"]):
+        fails(pith(*command), 1, "nope.gguf")
+
+
+def case_foreign_and_broken_files():
+    with temporary() as folder:
+        def written(name, data):
+            path = os.path.join(folder, name)
+            with open(path, "wb") as file:
+                file.write(data)
+            return path
+        data = open(TINY, "rb").read()
+        for name, bytes_, words in (("empty.gguf", b"", []), ("text.gguf", b"hello, this is no model" * 10, []), ("zip.gguf", b"PK\x03\x04" + b"\0" * 100, []),
+                                    ("head.gguf", data[:100], []), ("half.gguf", data[:len(data) // 2], []), ("short.gguf", data[:-1], [])):
+            path = written(name, bytes_)
+            for command in (["run", "-m", path, "x"], ["inspect", path], ["logits", "-m", path, "--ids", "1"], ["run", "-m", path, "--load", "mmap", "x"]):
+                fails(pith(*command), 1, name, *words)
+        result = pith("inspect", path, "--json")
+        expect(result.code == 1 and result.json["runs"] is False and result.json["why"], result.text)
+
+
+def case_a_folder_is_no_model():
+    fails(pith("inspect", ROOT), 1)
+    fails(pith("run", "-m", ROOT, "x"), 1)
+
+
+def case_unknown_architecture_is_named():
+    data = open(TINY, "rb").read()
+    with temporary() as folder:
+        path = os.path.join(folder, "other.gguf")
+        at = data.index(b"general.architecture") + len(b"general.architecture") + 4 + 8
+        expect(data[at:at + 5] == b"llama")
+        open(path, "wb").write(data[:at] + b"zzzzz" + data[at + 5:])
+        fails(pith("run", "-m", path, "x"), 1, "zzzzz", "llama")
+        result = pith("inspect", path, "--json")
+        expect(result.code == 0 and result.json["runs"] is False and "zzzzz" in result.json["why"], result.text)
+
+
+# ---- inspect, list, doctor, tokenize, template -----------------------------------------------------------------------
+
+def case_inspect():
+    result = pith("inspect", TINY, "--json")
+    expect(result.code == 0 and result.json["runs"] is True and result.json["architecture"] == "llama", result.text, result.message)
+    expect(any(t["name"] == "token_embd.weight" for t in result.json["tensors"]), "tensors")
+    expect(result.json["metadata"]["general.architecture"]["value"] == "llama", "metadata")
+    text = pith("inspect", TINY)
+    expect(text.code == 0 and "token_embd.weight" in text.text and "general.architecture" in text.text, text.text)
+
+
+def case_list():
+    with temporary() as home:
+        result = pith("list", "--json", env={"PITH_HOME": home})
+        expect(result.code == 0 and result.json["models"] == [], result.text, result.message)
+        os.mkdir(os.path.join(home, "models"))
+        shutil.copy(TINY, os.path.join(home, "models", "tiny.gguf"))
+        open(os.path.join(home, "models", "broken.gguf"), "wb").write(b"GGUF")
+        result = pith("list", "--json", env={"PITH_HOME": home})
+        found = {m["name"]: m for m in result.json["models"]}
+        expect(found["tiny"]["runs"] is True and found["tiny"]["architecture"] == "llama" and found["broken"]["error"], result.text)
+        by_name = pith("run", "-m", "tiny", "--raw", "-n", "2", "--json", "ab", env={"PITH_HOME": home})
+        expect(by_name.code == 0 and len(by_name.json["ids"]) == 2, by_name.message)
+
+
+def case_doctor():
+    result = pith("doctor", "--json")
+    expect(result.code == 0, result.message)
+    expect("llama" in result.json["architectures"] and result.json["cores"] >= 1 and len(result.json["kernels"]) > 20, result.text)
+    lowered = pith("doctor", "--json", env={"PITH_CPU": "ref"})
+    expect(all(not name.endswith(("_avx2", "_avx512", "_avxvnni", "_neon")) for name in lowered.json["kernels"].values()), lowered.text)
+    fails(pith("doctor", env={"PITH_CPU": "avx99"}), 1, "avx99", "avx2")
+    fails(pith("run", "-m", TINY, "x", env={"PITH_CPU": "avx99"}), 1, "avx99")
+
+
+def case_tokenize():
+    text = "Hello, wörld! \u4f60\u597d\n\x00\x01".encode()
+    result = pith("tokenize", "-m", TINY, "--json", stdin=text)
+    expect(result.code == 0 and len(result.json["ids"]) == len(result.json["pieces"]) > 0, result.text, result.message)
+    back = pith("tokenize", "-m", TINY, "--decode", stdin=json.dumps(result.json["ids"]).strip("[]").encode())
+    expect(back.out == text, back.out, text)
+    ill = pith("tokenize", "-m", TINY, "--json", stdin=b"\xff\xfe ab \xc3")
+    expect(ill.code == 0 and len(ill.json["ids"]) > 0, ill.message)
+    expect(pith("tokenize", "-m", TINY, "--json", stdin=b"").json["ids"] == [], "empty text")
+    fails(pith("tokenize", "-m", TINY, "--decode", stdin=b"1,x"), 1, "x")
+
+
+def case_control_tokens_in_text_stay_text():
+    model = default_model()
+    plain = pith("tokenize", "-m", model, "--json", stdin=b"<|im_end|>").json["ids"]
+    parsed = pith("tokenize", "-m", model, "--json", "--parse-special", stdin=b"<|im_end|>").json["ids"]
+    expect(len(parsed) == 1 and len(plain) > 1, plain, parsed)
+
+
+def case_template():
+    with temporary() as folder:
+        def written(name, text):
+            path = os.path.join(folder, name)
+            open(path, "w", encoding="utf-8").write(text)
+            return path
+        context = written("c.json", json.dumps({"messages": [{"role": "user", "content": "hi"}], "n": 2}))
+        good = written("t.jinja", "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{{ n * 2 }}")
+        result = pith("template", "--file", good, "--context", context)
+        expect(result.code == 0 and result.text == "<user>hi4", result.text, result.message)
+        raises = written("r.jinja", "{{ raise_exception('roles must alternate') }}")
+        fails(pith("template", "--file", raises, "--context", context), 1, "roles must alternate")
+        broken = written("b.jinja", "{% if %}")
+        fails(pith("template", "--file", broken, "--context", context), 1)
+        fails(pith("template", "--file", good, "--context", written("bad.json", "{\"a\": }")), 1)
+        fails(pith("template", "--file", good, "--context", os.path.join(folder, "none.json")), 1, "none.json")
+
+
+# ---- run ---------------------------------------------------------------------------------------------------------------
+
+def case_run_json_fields():
+    result = pith("run", "-m", TINY, "--raw", "-n", "5", "--ignore-end", "--json", "--temp", "0", "abc")
+    expect(result.code == 0, result.message)
+    j = result.json
+    expect(set(j) >= {"text", "ids", "prompt_ids", "stop_reason", "timings", "backend", "peak_bytes", "notes"}, j.keys())
+    expect(set(j["timings"]) >= {"prompt_n", "cache_n", "prompt_ms", "ttft_ms", "predicted_n", "predicted_ms", "draft_n", "draft_accepted_n"}, j["timings"])
+    expect(len(j["ids"]) == 5 == j["timings"]["predicted_n"] and j["stop_reason"] == "length" and j["timings"]["prompt_n"] == len(j["prompt_ids"]), j)
+    expect(j["timings"]["ttft_ms"] > 0 and j["peak_bytes"] > 1 << 20, j)
+
+
+def case_run_text_is_the_json_text():
+    text = pith("run", "-m", TINY, "--raw", "-n", "8", "--ignore-end", "abc")
+    both = pith("run", "-m", TINY, "--raw", "-n", "8", "--ignore-end", "--json", "abc")
+    expect(text.code == 0 and text.text.rstrip("\n") == both.json["text"].rstrip("\n"), text.text, both.json["text"])
+
+
+def case_run_reads_prompt_from_stdin_and_file():
+    with temporary() as folder:
+        path = os.path.join(folder, "p.txt")
+        open(path, "w", encoding="utf-8").write("abc")
+        options = ["run", "-m", TINY, "--raw", "-n", "4", "--json"]
+        ids = [pith(*options, "abc").json["ids"], pith(*options, stdin=b"abc").json["ids"], pith(*options, "--file", path).json["ids"]]
+        expect(ids[0] == ids[1] == ids[2], ids)
+
+
+def case_run_seed_repeats():
+    def draw(seed):
+        return pith("run", "-m", TINY, "--raw", "-n", "24", "--ignore-end", "--temp", "1.5", "--seed", seed, "--json", "abc").json["ids"]
+    expect(draw(7) == draw(7), "the same seed gave other tokens")
+    expect(draw(7) != draw(8), "another seed gave the same 24 tokens")
+
+
+def case_run_stop_text_is_cut():
+    whole = pith("run", "-m", TINY, "--raw", "-n", "24", "--ignore-end", "--json", "abc").json["text"]
+    stop = next((c for c in whole[3:] if c.isalnum() and whole.index(c) > 0), None)
+    if stop is None:
+        raise Skip("the tiny model's text has no letter")
+    cut = pith("run", "-m", TINY, "--raw", "-n", "24", "--ignore-end", "--json", "--stop", stop, "abc").json
+    expect(cut["stop_reason"] == "text" and cut["text"] == whole[:whole.index(stop)], cut, whole)
+
+
+def case_context_limits():
+    n = len(pith("tokenize", "-m", TINY, "--json", stdin=b"abcdefgh").json["ids"])
+    options = ["run", "-m", TINY, "--raw", "--ignore-end", "--json"]
+    fails(pith(*options, "--ctx", n - 1, "-n", "1", "abcdefgh"), 1, n, n - 1)
+    exact = pith(*options, "--ctx", n, "-n", "4", "abcdefgh")
+    expect(exact.code == 0 and exact.json["stop_reason"] == "context", exact.message, exact.text)
+    more = pith(*options, "--ctx", n + 2, "-n", "20", "abcdefgh")
+    expect(more.code == 0 and more.json["stop_reason"] == "context" and len(more.json["ids"]) == len(exact.json["ids"]) + 2, more.text)
+    fails(pith(*options, "--ctx", 1 << 24, "-n", "1", "a"), 1, 1 << 24)
+
+
+def case_memory_ceiling_is_refused_with_the_sum():
+    fails(pith("run", "-m", TINY, "--memory", "1000", "x"), 1, "1000")
+
+
+def case_ids_outside_the_vocabulary():
+    n_vocab = vocabulary_size(TINY)
+    expect(pith("logits", "-m", TINY, "--ids", n_vocab - 1).code == 0, "the last id")
+    fails(pith("logits", "-m", TINY, "--ids", n_vocab), 1, n_vocab)
+
+
+def case_output_that_cannot_be_written():
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            process = subprocess.run([*WINE, PROGRAM, "run", "-m", TINY, "--raw", "-n", "4", "abc"], stdout=full, stderr=subprocess.PIPE, check=False)
+        expect(process.returncode == 1 and b"standard output" in process.stderr, process.returncode, process.stderr)
+    with temporary() as folder:
+        target = os.path.join(folder, "none", "out.f32")
+        fails(pith("logits", "-m", TINY, "--ids", "1,2", "-o", target), 1, "out.f32")
+        target = os.path.join(folder, "out.f32")
+        fails(pith("logits", "-m", TINY, "--ids", "1,999999", "-o", target), 1, "999999")
+        expect(os.listdir(folder) == [], "left behind:", os.listdir(folder))
+
+
+def case_interrupt_keeps_what_was_made():
+    model = default_model()
+    process = subprocess.Popen([PROGRAM, "run", "-m", model, "--raw", "--ignore-end", "-n", "4000", "--ctx", "4096", "Once upon a time"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first = process.stdout.read(20)
+    process.send_signal(signal.SIGINT)
+    rest, err = process.communicate(timeout=20)
+    expect(process.returncode == 0 and len(first) == 20 and (first + rest).endswith(b"\n"), process.returncode, err)
+
+
+def case_file_cut_short_while_mapped():
+    model = default_model()
+    with temporary() as folder:
+        path = os.path.join(folder, "m.gguf")
+        shutil.copy(model, path)
+        process = subprocess.Popen([PROGRAM, "run", "-m", path, "--load", "mmap", "--raw", "--ignore-end", "-n", "4000", "--ctx", "4096", "Once upon a time"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.read(8)
+        os.truncate(path, 4096)
+        _, err = process.communicate(timeout=60)
+        expect(process.returncode == 1 and b"cut short" in err, process.returncode, err)
+
+
+# ---- the exact contract --------------------------------------------------------------------------------------------------
+
+def exact_bits(model, ids, tiers, variants):
+    with temporary() as folder:
+        path = os.path.join(folder, "ids.txt")
+        open(path, "w", encoding="utf-8").write(",".join(map(str, ids)))
+        reference = None
+        for tier in tiers:
+            for name, options in variants:
+                out = os.path.join(folder, "x.f32")
+                result = pith("logits", "-m", model, "--ids-file", path, "--exact", "-o", out, *options, env={"PITH_CPU": tier}, timeout=600)
+                expect(result.code == 0, result.message)
+                data = open(out, "rb").read()
+                if reference is None:
+                    reference = data
+                    expect(len(data) % (4 * len(ids)) == 0 and len(set(struct.unpack("<64f", data[:256]))) > 32, "logits look wrong")
+                expect(data == reference, f"bits differ: tier {tier}, {name}")
+
+
+VARIANTS = [("2 threads", ["--threads", "2"]), ("1 thread", ["--threads", "1"]), ("mmap", ["--load", "mmap"]), ("pack", ["--load", "pack"]),
+            ("step 1", ["--step", "1"]), ("step 7", ["--step", "7"]), ("step 64", ["--step", "64"]), ("step 256", ["--step", "256"])]
+
+
+def available_tiers():
+    tiers = pith("doctor", "--json").json["tiers"].split()
+    return ["ref"] + [t for t in tiers if t != "ref"]
+
+
+def case_exact_tiny_models():
+    for model in (TINY, TINY_Q4_0, TINY_GEMMA):
+        exact_bits(model, [(7 * i + 3) % 250 for i in range(100)], available_tiers(), VARIANTS)
+        exact_bits(model, [(5 * i + 1) % 250 for i in range(40)], available_tiers(), [(kv, ["--kv", kv, "--step", s]) for kv in ("f32",) for s in ("1", "16")])
+
+
+def case_exact_default_model():
+    model = default_model()
+    ids = pith("tokenize", "-m", model, "--json", stdin=open(os.path.join(ROOT, "README.md"), "rb").read()).json["ids"][:96]
+    tiers = [t for t in available_tiers() if t != "ref"]
+    if not tiers:
+        raise Skip("this machine has only plain C")
+    exact_bits(model, ids, tiers, [VARIANTS[0], VARIANTS[2], VARIANTS[5]])
+
+
+# ---- chat, bench ------------------------------------------------------------------------------------------------------------
+
+def case_chat_piped():
+    model = default_model()
+    lines = "/help\nSay hello.\n/stats\nAnd again.\n/stats\n/undo\n/history\n/nonsense\n/quit\n"
+    result = pith("chat", "-m", model, "-n", "12", stdin=lines.encode(), timeout=300)
+    expect(result.code == 0 and len(result.text.strip()) > 0, result.message)
+    expect("/retry" in result.message and "/nonsense" in result.message and "Say hello." in result.message, result.message)
+    cached = [int(line.split("tokens, ")[1].split()[0]) for line in result.message.splitlines() if "already read" in line]
+    expect(len(cached) == 2 and cached[1] > 20, "the second turn read the conversation again:", result.message)
+
+
+def case_chat_save_and_load():
+    model = default_model()
+    with temporary() as folder:
+        path = os.path.join(folder, "c.json")
+        first = pith("chat", "-m", model, "-n", "6", stdin=f"Hello.\n/save {path}\n".encode(), timeout=300)
+        expect(first.code == 0 and len(json.load(open(path, encoding="utf-8"))) == 2, first.message)
+        second = pith("chat", "-m", model, "-n", "6", stdin=f"/load {path}\n/history\n".encode(), timeout=300)
+        expect("user: Hello." in second.message, second.message)
+
+
+def case_chat_needs_a_template():
+    fails(pith("chat", "-m", TINY, stdin=b"hi\n"), 1, "chat template")
+
+
+def case_bench():
+    result = pith("bench", "-m", TINY, "-p", "16", "-n", "4", "-d", "0,8", "-r", "2", "-t", "1,2", "-o", "json")
+    expect(result.code == 0 and len(result.json) == 8, result.message, result.text)
+    for row in result.json:
+        expect(row["avg_ts"] > 0 and len(row["samples_ts"]) == 2 and row["percentiles_ms"]["p50"] > 0 and len(row["cold_token_ms"]) == 16, row)
+    expect({r["n_depth"] for r in result.json} == {0, 8} and {r["n_threads"] for r in result.json} == {1, 2}, result.text)
+    md = pith("bench", "-m", TINY, "-p", "16", "-n", "4", "-r", "1", "--profile")
+    expect(md.code == 0 and "pp16" in md.text and "tg4" in md.text and "| operation |" in md.text, md.text)
+
+
+def case_default_model_answers():
+    model = default_model()
+    result = pith("run", "-m", model, "--json", "-n", "40", "What is the capital of France?")
+    expect(result.code == 0 and "Paris" in result.json["text"], result.message, result.text)
+
+
+def main():
+    global PROGRAM
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = os.path.abspath(sys.argv[1])
+    words = sys.argv[2:]
+    passed = failed = skipped = 0
+    for name, case in sorted((n, f) for n, f in globals().items() if n.startswith("case_")):
+        if words and not any(word in name for word in words):
+            continue
+        start = time.monotonic()
+        try:
+            case()
+            passed += 1
+            print(f"ok      {name[5:]} ({time.monotonic() - start:.1f} s)", flush=True)
+        except Skip as reason:
+            skipped += 1
+            print(f"skipped {name[5:]}: {reason}", flush=True)
+        except (AssertionError, subprocess.TimeoutExpired, ValueError, KeyError, OSError) as error:
+            failed += 1
+            print(f"FAILED  {name[5:]}: {type(error).__name__}: {error}", flush=True)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
