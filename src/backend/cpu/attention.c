@@ -16,19 +16,19 @@
 #include <math.h>
 #include <string.h>
 
-enum { TOKENS = PITH_PAGE_TOKENS };
+enum { TOKENS = PITH_PAGE_TOKENS, CHUNKS_PER_THREAD = 4, SPLIT_FROM_PAGES = 4 };
 
-/* One task: a block of tokens and a KV head. */
+/* One task: a block of tokens, a KV head, and a range of pages. */
 typedef struct attend_task {
     const cpu_context *context;
     const pith_attend_op *op;
     const pith_kv_layer *layer;
     const cpu_block *block;
     const cpu_scratch *scratch;
-    uint32_t head;       /* KV head */
-    uint32_t group;      /* query heads of it */
-    uint32_t n;          /* query rows: tokens x group, token-major */
-    int32_t first, last; /* positions of the block's tokens */
+    uint32_t head;                 /* KV head */
+    uint32_t group;                /* query heads of it */
+    uint32_t n;                    /* query rows: tokens x group, token-major */
+    uint32_t first_page, end_page; /* that the block sees */
     uint32_t q_stride, o_stride;
 } attend_task;
 
@@ -43,8 +43,10 @@ static attend_task task_of(const cpu_context *c, uint32_t index) {
                      .group = op->n_head / op->n_head_kv};
     t.block = &runner->blocks[runner->n_block - 1 - index / op->n_head_kv]; /* long ones first */
     t.n = t.block->n_row * t.group;
-    t.first = runner->step->positions[t.block->first_row];
-    t.last = runner->step->positions[t.block->first_row + t.block->n_row - 1];
+    const int32_t *positions = runner->step->positions + t.block->first_row;
+    int64_t oldest = op->window ? (int64_t)positions[0] + 1 - op->window : 0;
+    t.first_page = oldest > 0 ? (uint32_t)(oldest / TOKENS) : 0;
+    t.end_page = (uint32_t)positions[t.block->n_row - 1] / TOKENS + 1;
     t.q_stride = (uint32_t)cpu_round_up(op->head_dim, 16);
     t.o_stride = (uint32_t)cpu_round_up(op->head_dim_v, 16);
     return t;
@@ -80,7 +82,8 @@ static void fill_ranges(const attend_task *t, uint32_t page) {
     }
 }
 
-static void attend_page(const attend_task *t, uint32_t page) {
+/* Partials of all query rows over one page into m, l, o. */
+static void attend_page(const attend_task *t, uint32_t page, float *m, float *l, float *o) {
     const pith_runner *runner = t->context->runner;
     const pith_kernels *kernels = &runner->program.kernels;
     const pith_kv_layer *layer = t->layer;
@@ -103,9 +106,9 @@ static void attend_page(const attend_task *t, uint32_t page) {
         .head_dim_v = t->op->head_dim_v,
         .scale = t->op->scale,
         .softcap = t->op->softcap,
-        .m = s->m,
-        .l = s->l,
-        .o = s->o,
+        .m = m,
+        .l = l,
+        .o = o,
         .o_stride = t->o_stride};
     switch (runner->program.options.kv->storage) {
     case PITH_KV_STORE_F32: kernels->attend_f32(&args); break;
@@ -114,13 +117,13 @@ static void attend_page(const attend_task *t, uint32_t page) {
     }
 }
 
-static void merge_page(const attend_task *t) {
+/* Joins a page's partials into the running sums. */
+static void merge_page(const attend_task *t, const float *m, const float *l, const float *o) {
     const cpu_scratch *s = t->scratch;
     pith_merge_fn merge = t->context->runner->program.kernels.merge;
     for (uint32_t i = 0; i < t->n; i++) {
-        size_t o = (size_t)i * t->o_stride;
-        merge(&s->sum_m[i], &s->sum_l[i], s->sum_o + o, s->m[i], s->l[i], s->o + o,
-              t->op->head_dim_v);
+        size_t at = (size_t)i * t->o_stride;
+        merge(&s->sum_m[i], &s->sum_l[i], s->sum_o + at, m[i], l[i], o + at, t->op->head_dim_v);
     }
 }
 
@@ -141,23 +144,135 @@ static void write_result(const attend_task *t) {
     pith_cpu_quantize_columns(p, y, &tile, t->head * columns, columns);
 }
 
-static void attend_chunk(void *user, uint32_t index, int thread) {
+static void clear_sums(const attend_task *t) {
+    for (uint32_t i = 0; i < t->n; i++) t->scratch->sum_m[i] = -INFINITY;
+}
+
+/* ---- A task is a KV head: all pages, one after the other ---- */
+
+static void whole_chunk(void *user, uint32_t index, int thread) {
     const cpu_context *c = user;
-    (void)thread;
     attend_task t = task_of(c, index);
-    int64_t oldest = t.op->window ? (int64_t)t.first + 1 - t.op->window : 0;
-    uint32_t page = oldest > 0 ? (uint32_t)(oldest / TOKENS) : 0;
+    const cpu_scratch *s = t.scratch;
+    (void)thread;
+    if (c->before) pith_cpu_rows_of_head(c, c->before, t.block, t.head, t.op->n_head_kv);
     gather_queries(&t);
-    for (uint32_t i = 0; i < t.n; i++) t.scratch->sum_m[i] = -INFINITY;
-    for (; page <= (uint32_t)t.last / TOKENS; page++) {
-        attend_page(&t, page);
-        merge_page(&t);
+    clear_sums(&t);
+    for (uint32_t page = t.first_page; page < t.end_page; page++) {
+        attend_page(&t, page, s->m, s->l, s->o);
+        merge_page(&t, s->m, s->l, s->o);
     }
     write_result(&t);
+}
+
+/* ---- Few tasks, many pages: pages are shared out, their partials kept and joined in a second operation ----
+ * Partials of slot s (a page, counted from the round's first): rows [s * rows, (s + 1) * rows) of split_m, _l, _o; a
+ * KV head's rows are neighbours there. Rounds bound the memory; sums wait in slot 0 of the next round. */
+
+typedef struct split_run {
+    cpu_context *context;
+    uint32_t rows;   /* query rows of the step: tokens x heads */
+    uint32_t n_slot; /* pages of a round */
+    uint32_t n_part; /* chunks of a KV head and round */
+    uint32_t round;
+} split_run;
+
+static size_t split_row(const split_run *run, const attend_task *t, uint32_t slot) {
+    return (size_t)slot * run->rows + t->block->first_row * t->op->n_head + t->head * t->n;
+}
+
+/* Pages [*first, *end) of a round. */
+static void round_pages(const split_run *run, const attend_task *t, uint32_t *first,
+                        uint32_t *end) {
+    uint32_t n = t->end_page - t->first_page, begin = run->round * run->n_slot;
+    *first = t->first_page + (begin < n ? begin : n);
+    *end = t->first_page + (n - (*first - t->first_page) < run->n_slot ? n : begin + run->n_slot);
+}
+
+static void partial_chunk(void *user, uint32_t index, int thread) {
+    const split_run *run = user;
+    const pith_runner *runner = run->context->runner;
+    attend_task t = task_of(run->context, index / run->n_part);
+    uint32_t part = index % run->n_part, first, end;
+    (void)thread;
+    round_pages(run, &t, &first, &end);
+    uint32_t n = end - first, begin = first + n * part / run->n_part;
+    uint32_t stop = first + n * (part + 1) / run->n_part;
+    if (begin == stop) return;
+    gather_queries(&t);
+    for (uint32_t page = begin; page < stop; page++) {
+        size_t row = split_row(run, &t, page - first);
+        attend_page(&t, page, runner->split_m + row, runner->split_l + row,
+                    runner->split_o + row * t.o_stride);
+    }
+}
+
+static void join_chunk(void *user, uint32_t index, int thread) {
+    const split_run *run = user;
+    const pith_runner *runner = run->context->runner;
+    attend_task t = task_of(run->context, index);
+    const cpu_scratch *s = t.scratch;
+    uint32_t first, end;
+    size_t kept = split_row(run, &t, run->n_slot);
+    size_t o_bytes = (size_t)t.n * t.o_stride * sizeof(float);
+    (void)thread;
+    round_pages(run, &t, &first, &end);
+    clear_sums(&t);
+    if (run->round) {
+        memcpy(s->sum_m, runner->split_m + kept, t.n * sizeof(float));
+        memcpy(s->sum_l, runner->split_l + kept, t.n * sizeof(float));
+        memcpy(s->sum_o, runner->split_o + kept * t.o_stride, o_bytes);
+    }
+    for (uint32_t page = first; page < end; page++) {
+        size_t row = split_row(run, &t, page - first);
+        merge_page(&t, runner->split_m + row, runner->split_l + row,
+                   runner->split_o + row * t.o_stride);
+    }
+    if (end == t.end_page) {
+        write_result(&t); /* again and the same when other sequences need more rounds */
+    }
+    memcpy(runner->split_m + kept, s->sum_m, t.n * sizeof(float));
+    memcpy(runner->split_l + kept, s->sum_l, t.n * sizeof(float));
+    memcpy(runner->split_o + kept * t.o_stride, s->sum_o, o_bytes);
+}
+
+/* Pages that a block sees, at most. */
+static uint32_t most_pages(const pith_runner *runner, const pith_attend_op *op) {
+    uint64_t seen = ((uint64_t)op->window + runner->step->n) / TOKENS + 2;
+    return op->window && seen < runner->max_pages ? (uint32_t)seen : runner->max_pages;
+}
+
+static void run_split(cpu_context *c, uint64_t *index) {
+    pith_runner *runner = c->runner;
+    const cpu_program *p = &runner->program;
+    const pith_attend_op *op = &c->phase->op->attend;
+    uint32_t n_task = runner->n_block * op->n_head_kv;
+    uint32_t wanted = CHUNKS_PER_THREAD * (uint32_t)p->options.n_threads;
+    split_run run = {.context = c, .rows = runner->step->n * op->n_head};
+    run.n_slot = (uint32_t)(p->split_rows / run.rows) - 1; /* the last one keeps the sums */
+    run.n_part = (wanted + n_task - 1) / n_task;
+    uint32_t n_page = most_pages(runner, op);
+    for (; run.round * run.n_slot < n_page; run.round++) {
+        pith_pool_for(runner->pool, (*index)++, n_task * run.n_part, partial_chunk, &run,
+                      c->thread);
+        pith_pool_for(runner->pool, (*index)++, n_task, join_chunk, &run, c->thread);
+    }
+}
+
+bool pith_cpu_attend_is_whole(const pith_runner *runner, const cpu_phase *phase) {
+    const pith_attend_op *op = &phase->op->attend;
+    uint32_t n_task = runner->n_block * op->n_head_kv, n = runner->step->n;
+    uint32_t n_thread = (uint32_t)runner->program.options.n_threads;
+    bool is_split = most_pages(runner, op) >= SPLIT_FROM_PAGES && n <= CPU_SPLIT_ROWS &&
+                    n_thread > 1 && n_task < CHUNKS_PER_THREAD * n_thread;
+    return runner->is_single && !is_split;
 }
 
 void pith_cpu_attend(cpu_context *context, uint64_t *index) {
     const pith_runner *runner = context->runner;
     uint32_t n_chunk = runner->n_block * context->phase->op->attend.n_head_kv;
-    pith_pool_for(runner->pool, (*index)++, n_chunk, attend_chunk, context, context->thread);
+    if (runner->is_single && !pith_cpu_attend_is_whole(runner, context->phase))
+        run_split(context, index);
+    else
+        pith_pool_for(runner->pool, (*index)++, n_chunk, whole_chunk, context, context->thread);
 }

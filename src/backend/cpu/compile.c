@@ -281,6 +281,35 @@ static void mark_repeatable(cpu_program *p) {
     }
 }
 
+/* Norms of heads, rotations and the put of the attention that follows: a task of that attention can do its KV head's
+ * part itself, if nobody else reads the results. */
+static bool is_by_head(const cpu_program *p, const cpu_phase *rows, const pith_attend_op *attend,
+                       uint32_t last_phase) {
+    for (uint32_t s = 0; s < rows->n_step; s++) {
+        const cpu_row_step *step = &p->steps[rows->first_step + s];
+        const pith_op *op = step->op;
+        if (step->kind == CPU_STEP_KV_PUT) continue;
+        if (step->kind != CPU_STEP_OP) return false;
+        if (op->kind != PITH_OP_ROPE && op->kind != PITH_OP_NORM) return false;
+        bool is_rope = op->kind == PITH_OP_ROPE;
+        pith_value value = is_rope ? op->rope.x : op->first_result;
+        uint32_t dim = is_rope ? op->rope.head_dim : op->norm.group;
+        uint32_t n_head = p->values[value].width / dim;
+        bool fits = n_head % attend->n_head_kv == 0 && p->values[value].last_phase <= last_phase &&
+                    (dim == attend->head_dim || dim == attend->head_dim_v);
+        if (!fits) return false;
+    }
+    return true;
+}
+
+static void mark_by_head(cpu_program *p) {
+    for (uint32_t i = 0; i + 1 < p->n_phase; i++) {
+        cpu_phase *rows = &p->phases[i], *next = &p->phases[i + 1];
+        if (rows->kind == CPU_PHASE_ROWS && next->kind == CPU_PHASE_ATTEND)
+            rows->by_head = is_by_head(p, rows, &next->op->attend, i + 1);
+    }
+}
+
 /* The head: the product that makes the output, perhaps scaled and capped, and nothing else after it. It runs once per
  * block of rows, so that logits of many rows need not exist at once. */
 static void find_tail(cpu_program *p) {
@@ -426,6 +455,7 @@ pith_status pith_cpu_compile(cpu_program *program, const pith_plan *plan,
     measure_groups(program);
     find_tail(program);
     mark_repeatable(program);
+    mark_by_head(program);
     return pith_cpu_place(program, error);
 }
 

@@ -143,6 +143,8 @@ static void measure_attend(cpu_program *program, const pith_attend_op *op) {
     grow(&s->q, rows * cpu_round_up(op->head_dim, 16) * sizeof(float) + SLACK);
     grow(&s->o, rows * cpu_round_up(op->head_dim_v, 16) * sizeof(float) + SLACK);
     grow(&s->q8_row, op->head_dim);
+    grow(&program->split_stride, cpu_round_up(op->head_dim_v, 16));
+    grow(&program->split_rows, ((size_t)program->split_pages + CPU_SPLIT_ROWS) * op->n_head);
 }
 
 /* What one thread's own copies of the values of repeated phases take. */
@@ -180,6 +182,9 @@ static size_t scratch_bytes(const cpu_program *program) {
 pith_status pith_cpu_place(cpu_program *program, pith_error *error) {
     pith_status status = place_values(program, error);
     if (status) return status;
+    uint32_t n_page = program->options.n_ctx / PITH_PAGE_TOKENS + 1;
+    program->split_pages = n_page < CPU_SPLIT_PAGES ? n_page : CPU_SPLIT_PAGES;
+    if (program->split_pages < CPU_SPLIT_PAGES / 2) program->split_pages = CPU_SPLIT_PAGES / 2;
     for (uint32_t i = 0; i < program->n_phase; i++) measure_phase(program, &program->phases[i]);
     for (uint32_t i = 0; i < program->n_moe; i++)
         grow(&program->sizes.row, program->moes[i].op->n_expert * 2 * sizeof(float) + SLACK);
@@ -187,6 +192,9 @@ pith_status pith_cpu_place(cpu_program *program, pith_error *error) {
     program->arena_bytes += cpu_round_up(
         (size_t)program->options.step_limit * 2 * program->n_pair * sizeof(float) + SLACK,
         PAGE_ALIGN);
+    program->split_offset = program->arena_bytes;
+    program->arena_bytes += cpu_round_up(
+        program->split_rows * (program->split_stride + 2) * sizeof(float) + SLACK, PAGE_ALIGN);
     program->scratch_offset = program->arena_bytes;
     program->scratch_bytes = cpu_round_up(scratch_bytes(program), PAGE_ALIGN);
     program->arena_bytes += program->scratch_bytes * (size_t)program->options.n_threads;

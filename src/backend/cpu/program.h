@@ -11,12 +11,12 @@
 #include "kernel/kernel.h"
 
 enum {
-    CPU_UNIT = 64, /* columns of an activation that are quantized where they are made: 4 panels */
+    CPU_UNIT = 64,         /* columns that are quantized where they are made: 4 panels */
     CPU_TOKEN_BLOCK = 512, /* rows of a product that go over a panel together, at most */
-    CPU_ATTEND_ROWS =
-        64,              /* query rows (tokens x heads of a KV head) that go over a page together */
-    CPU_REPEAT_ROWS = 2, /* rows up to which each thread repeats a cheap phase instead of a join */
-    CPU_SPLIT_PAGES = 128 /* pages whose partials are kept when few query rows face many pages */
+    CPU_ATTEND_ROWS = 64,  /* query rows (tokens x heads of a KV head) that share a page */
+    CPU_REPEAT_ROWS = 2,   /* rows up to which threads repeat a cheap phase instead of a join */
+    CPU_SPLIT_PAGES = 128, /* pages whose partials are kept when few rows face many pages */
+    CPU_SPLIT_ROWS = 8     /* tokens of a step up to which pages are shared out to threads */
 };
 
 /* A plan's value, or one that the compiler made (router logits, rows grouped by expert). */
@@ -76,6 +76,7 @@ typedef struct cpu_phase {
     bool is_out;
     bool
         repeatable; /* rows: results are read by the next phase only, so threads may each make their own */
+    bool by_head; /* rows: each KV head's part can be made by the attention task of that head */
     uint32_t first_step, n_step; /* rows */
     cpu_product product;         /* product, experts */
     uint32_t moe;
@@ -132,6 +133,10 @@ typedef struct cpu_program {
     uint32_t n_vocab;     /* rows of the embeddings */
     uint32_t block_rows;  /* tokens that attend together */
     uint32_t max_group;   /* query heads of a KV head */
+    uint32_t split_pages; /* pages of a sequence, up to CPU_SPLIT_PAGES */
+    size_t split_rows;    /* partials that are kept: (m, l, o) of a query row and a page */
+    size_t split_stride;  /* floats of an o */
+    size_t split_offset;  /* in the arena: all o, all m, all l */
     cpu_scratch_sizes sizes;
     size_t scratch_offset, scratch_bytes; /* one thread */
     size_t arena_bytes, heap_bytes;

@@ -19,34 +19,37 @@ static void embed_row(const cpu_context *c, const pith_op *op, uint32_t row) {
         c->runner->program.kernels.scale(out, out, op->embed.scale, y->width);
 }
 
-static void norm_row(const cpu_context *c, const pith_op *op, uint32_t row) {
-    const pith_norm_op *n = &op->norm;
+/* Groups (heads) [first, first + n) of a row. */
+static void norm_row(const cpu_context *c, const pith_op *op, uint32_t row, uint32_t first,
+                     uint32_t n) {
+    const pith_norm_op *args = &op->norm;
     const pith_kernels *kernels = &c->runner->program.kernels;
-    uint32_t width = c->values[n->x].width;
-    pith_norm_args args = {.x = cpu_row(&c->values[n->x], row),
-                           .y = cpu_row(&c->values[op->first_result], row),
-                           .w = n->weight ? n->weight->values : NULL,
-                           .b = n->bias ? n->bias->values : NULL,
-                           .n = n->group,
-                           .eps = n->eps};
-    for (uint32_t i = 0; i < width; i += n->group) {
-        if (n->kind == PITH_NORM_RMS)
-            kernels->rms_norm(&args);
+    size_t at = (size_t)first * args->group;
+    pith_norm_args group = {.x = cpu_row(&c->values[args->x], row) + at,
+                            .y = cpu_row(&c->values[op->first_result], row) + at,
+                            .w = args->weight ? args->weight->values : NULL,
+                            .b = args->bias ? args->bias->values : NULL,
+                            .n = args->group,
+                            .eps = args->eps};
+    for (uint32_t i = 0; i < n; i++) {
+        if (args->kind == PITH_NORM_RMS)
+            kernels->rms_norm(&group);
         else
-            kernels->layer_norm(&args);
-        args.x += n->group;
-        args.y += n->group;
+            kernels->layer_norm(&group);
+        group.x += args->group;
+        group.y += args->group;
     }
 }
 
-static void rope_row(const cpu_context *c, const pith_op *op, uint32_t row) {
+static void rope_row(const cpu_context *c, const pith_op *op, uint32_t row, uint32_t first,
+                     uint32_t n) {
     const cpu_program *p = &c->runner->program;
     const pith_rope *rope = &p->plan->ropes[op->rope.table];
     const float *angles =
         c->runner->angles + 2 * ((size_t)row * p->n_pair + p->rope_first[op->rope.table]);
     float *x = cpu_row(&c->values[op->rope.x], row);
     pith_rope_fn rotate = rope->neox ? p->kernels.rope_neox : p->kernels.rope_norm;
-    for (uint32_t h = 0; h < op->rope.n_head; h++)
+    for (uint32_t h = first; h < first + n; h++)
         rotate(x + (size_t)h * op->rope.head_dim, angles, rope->n_rot);
 }
 
@@ -55,9 +58,9 @@ static void op_row(const cpu_context *c, const pith_op *op, uint32_t row) {
     if (op->kind == PITH_OP_EMBED) {
         embed_row(c, op, row);
     } else if (op->kind == PITH_OP_NORM) {
-        norm_row(c, op, row);
+        norm_row(c, op, row, 0, c->values[op->norm.x].width / op->norm.group);
     } else if (op->kind == PITH_OP_ROPE) {
-        rope_row(c, op, row);
+        rope_row(c, op, row, 0, op->rope.n_head);
     } else if (op->kind == PITH_OP_ADD) {
         const cpu_value *y = &c->values[op->first_result];
         kernels->add(cpu_row(y, row), cpu_row(&c->values[op->add.a], row),
@@ -89,8 +92,9 @@ static void angles_row(const cpu_context *c, uint32_t row) {
     }
 }
 
-/* The row's k and v, head by head, into the page of its position. */
-static void put_row(const cpu_context *c, const pith_op *op, uint32_t row) {
+/* k and v of heads [first, first + n) into the page of the row's position. */
+static void put_row(const cpu_context *c, const pith_op *op, uint32_t row, uint32_t first,
+                    uint32_t n) {
     const pith_runner *runner = c->runner;
     const pith_kernels *kernels = &runner->program.kernels;
     const pith_kv_layout *kv = runner->program.options.kv;
@@ -103,7 +107,7 @@ static void put_row(const cpu_context *c, const pith_op *op, uint32_t row) {
                                                             : kernels->kv_put_i8;
     const float *k = cpu_row(&c->values[op->attend.k], row);
     const float *v = cpu_row(&c->values[op->attend.v], row);
-    for (uint32_t h = 0; h < layer->n_head_kv; h++) {
+    for (uint32_t h = first; h < first + n; h++) {
         size_t scale = (size_t)h * PITH_PAGE_TOKENS * sizeof(float);
         put(&(pith_kv_put){.k = block + layer->k + h * layer->k_head_bytes,
                            .v = block + layer->v + h * layer->v_head_bytes,
@@ -130,7 +134,7 @@ static void step_rows(const cpu_context *c, const cpu_row_step *step, uint32_t b
         switch (step->kind) {
         case CPU_STEP_OP: op_row(c, step->op, row); break;
         case CPU_STEP_ANGLES: angles_row(c, row); break;
-        case CPU_STEP_KV_PUT: put_row(c, step->op, row); break;
+        case CPU_STEP_KV_PUT: put_row(c, step->op, row, 0, step->op->attend.n_head_kv); break;
         case CPU_STEP_ROUTE: pith_cpu_route(c, &p->moes[step->moe], row); break;
         case CPU_STEP_SUM_EXPERTS:
             pith_cpu_sum_experts(c, &p->moes[step->moe], step->op, row);
@@ -144,4 +148,27 @@ void pith_cpu_rows(const cpu_context *context, uint32_t first, uint32_t n, uint3
                    uint32_t end) {
     for (uint32_t i = 0; i < n; i++)
         step_rows(context, &context->runner->program.steps[first + i], begin, end);
+}
+
+/* The part of a KV head: its query heads too, where the value holds those. */
+static void step_head(const cpu_context *c, const cpu_row_step *step, uint32_t row, uint32_t head,
+                      uint32_t n_head_kv) {
+    const pith_op *op = step->op;
+    if (step->kind == CPU_STEP_KV_PUT) {
+        put_row(c, op, row, head, 1);
+    } else if (op->kind == PITH_OP_ROPE) {
+        uint32_t n = op->rope.n_head / n_head_kv;
+        rope_row(c, op, row, head * n, n);
+    } else {
+        uint32_t n = c->values[op->norm.x].width / op->norm.group / n_head_kv;
+        norm_row(c, op, row, head * n, n);
+    }
+}
+
+void pith_cpu_rows_of_head(const cpu_context *context, const cpu_phase *rows,
+                           const cpu_block *block, uint32_t head, uint32_t n_head_kv) {
+    const cpu_row_step *steps = &context->runner->program.steps[rows->first_step];
+    for (uint32_t i = 0; i < rows->n_step; i++)
+        for (uint32_t row = 0; row < block->n_row; row++)
+            step_head(context, &steps[i], block->first_row + row, head, n_head_kv);
 }

@@ -151,6 +151,9 @@ static void cut_arena(pith_runner *runner) {
     }
     for (uint32_t i = 0; i < p->n_moe; i++) cut_moe(runner, &p->moes[i]);
     runner->angles = (float *)(void *)(data + p->angles_offset);
+    runner->split_o = (float *)(void *)(data + p->split_offset);
+    runner->split_m = runner->split_o + p->split_rows * p->split_stride;
+    runner->split_l = runner->split_m + p->split_rows;
     for (int32_t t = 0; t < p->options.n_threads; t++) cut_scratch(runner, t);
 }
 
@@ -251,6 +254,13 @@ static void run_phase(cpu_context *c, uint64_t *index) {
     }
 }
 
+/* Whether the next phase's chunks make what these rows would. */
+static bool is_deferred(const pith_runner *runner, const cpu_phase *phase) {
+    if (runner->trace) return false;
+    if (phase->repeatable) return runner->is_small;
+    return phase->by_head && pith_cpu_attend_is_whole(runner, phase + 1);
+}
+
 /* Every thread's walk. */
 static void run_region(void *user, int thread, int n_threads) {
     pith_runner *runner = user;
@@ -261,18 +271,19 @@ static void run_region(void *user, int thread, int n_threads) {
     (void)n_threads;
     for (uint32_t i = runner->first_phase; i < runner->end_phase; i++) {
         const cpu_phase *phase = &p->phases[i];
-        if (phase->repeatable && runner->is_small) {
+        if (is_deferred(runner, phase)) {
             before = phase;
             continue;
         }
         if (is_timed) begun = pith_clock_ns();
-        cpu_context context = {.runner = runner,
-                               .phase = phase,
-                               .values = before ? runner->scratch[thread].values : p->values,
-                               .before = before,
-                               .thread = thread,
-                               .first_row = phase->is_out ? runner->first_out : 0,
-                               .n_row = phase->is_out ? runner->n_out : runner->step->n};
+        cpu_context context = {
+            .runner = runner,
+            .phase = phase,
+            .values = before && before->repeatable ? runner->scratch[thread].values : p->values,
+            .before = before,
+            .thread = thread,
+            .first_row = phase->is_out ? runner->first_out : 0,
+            .n_row = phase->is_out ? runner->n_out : runner->step->n};
         run_phase(&context, &index);
         before = NULL;
         if (!is_timed) continue;
@@ -354,7 +365,8 @@ static pith_status check_step(const pith_runner *runner, const pith_step *step, 
 
 /* Rows of one sequence, in pieces that attend together. */
 static void cut_blocks(pith_runner *runner, const pith_step *step) {
-    runner->n_block = 0;
+    runner->n_block = runner->max_pages = 0;
+    runner->is_single = true;
     for (uint32_t row = 0; row < step->n;) {
         cpu_block *block = &runner->blocks[runner->n_block++];
         *block = (cpu_block){row, 0, step->sequence[row]};
@@ -363,6 +375,10 @@ static void cut_blocks(pith_runner *runner, const pith_step *step) {
             block->n_row++;
             row++;
         }
+        if (block->first_row && step->sequence[block->first_row - 1] == block->sequence)
+            runner->is_single = false;
+        uint32_t n_page = (uint32_t)step->positions[row - 1] / PITH_PAGE_TOKENS + 1;
+        if (n_page > runner->max_pages) runner->max_pages = n_page;
     }
 }
 
@@ -411,7 +427,7 @@ pith_status pith_runner_run(pith_runner *runner, const pith_step *step, pith_err
     pith_status status = check_step(runner, step, error);
     if (status) return status;
     runner->step = step;
-    runner->is_small = step->n <= CPU_REPEAT_ROWS && !runner->trace;
+    runner->is_small = step->n <= CPU_REPEAT_ROWS;
     cut_blocks(runner, step);
     status = run_checked(runner, step, error);
     runner->step = NULL;

@@ -21,9 +21,10 @@ struct pith_runner {
     cpu_program program;
     pith_pool *pool;
     pith_region region;
-    cpu_scratch *scratch; /* [n_threads] */
-    float *angles;        /* [step_limit, 2 * n_pair] cos, sin */
-    cpu_block *blocks;    /* [step_limit] */
+    cpu_scratch *scratch;               /* [n_threads] */
+    float *angles;                      /* [step_limit, 2 * n_pair] cos, sin */
+    float *split_o, *split_m, *split_l; /* partials of pages (attention.c) */
+    cpu_block *blocks;                  /* [step_limit] */
     char name[32];
     pith_trace trace;
     void *trace_user;
@@ -36,6 +37,8 @@ struct pith_runner {
     uint32_t first_step,
         n_step; /* of the only phase, when a trace runs steps one by one; n_step 0: all */
     uint32_t first_out, n_out; /* rows of n_out values in this region */
+    bool is_single;            /* no sequence has more than one block */
+    uint32_t max_pages;        /* of a sequence */
     bool is_small;             /* few rows: cheap phases are repeated by every thread */
 };
 
@@ -73,6 +76,10 @@ void pith_cpu_trace_phases(pith_runner *runner, uint32_t first, uint32_t end);
 void pith_cpu_rows(const cpu_context *context, uint32_t first, uint32_t n, uint32_t begin,
                    uint32_t end);
 
+/* One KV head's part of a group of steps that work head by head (cpu_phase.by_head), for a block of rows. */
+void pith_cpu_rows_of_head(const cpu_context *context, const cpu_phase *rows,
+                           const cpu_block *block, uint32_t head, uint32_t n_head_kv);
+
 /* product.c */
 typedef struct cpu_tile {
     const pith_weight *weight;
@@ -92,6 +99,8 @@ void pith_cpu_quantize_columns(const cpu_program *program, const cpu_value *y, c
 void pith_cpu_product(cpu_context *context, uint64_t *index);
 
 /* attention.c */
+/* Whether the tasks of this phase are KV heads of whole sequences, which may then make their own q, k, v. */
+bool pith_cpu_attend_is_whole(const pith_runner *runner, const cpu_phase *phase);
 void pith_cpu_attend(cpu_context *context, uint64_t *index);
 
 /* experts.c */

@@ -160,6 +160,40 @@ static void same_bits_with_f32_kv(void **state) {
     check_contract(PITH_KV_STORE_F32);
 }
 
+/* Few rows before many pages: pages are shared out among threads, in rounds; the fold must not notice. */
+static void shared_out_pages_give_the_same_bits(void **state) {
+    (void)state;
+    enum { LONG = 640 };
+    const uint32_t batches[] = {256, 8, 3, 1};
+    const uint32_t n_tail[] = {0, 48, 12, 5}; /* the last tokens, in steps of batches[i] */
+    toy model;
+    toy_run run;
+    int32_t tokens[LONG];
+    size_t bytes = (size_t)LONG * TOY_VOCAB * sizeof(float);
+    float *first = malloc(bytes), *other = malloc(bytes);
+    uint32_t features = pith_cpu_detect();
+    pith_backend_options options = base_options;
+    options.features = features;
+    options.n_threads = 3;
+    fill_tokens(tokens, LONG, 5);
+    toy_open(&model, PITH_LOAD_PACK, PITH_KV_STORE_F16, features);
+    toy_run_open(&run, &model, &options);
+    for (int i = 0; i < 4; i++) {
+        uint32_t start = i ? LONG - n_tail[i] : 0;
+        float *logits = (i ? other : first) + (size_t)start * TOY_VOCAB;
+        run.length[0] = start;
+        toy_prefill(&run, tokens + start, LONG - start, batches[i], logits);
+        for (uint32_t j = start * TOY_VOCAB; i && j < LONG * TOY_VOCAB; j++)
+            if (memcmp(&first[j], &other[j], sizeof *first) != 0)
+                fail_msg("steps of %u: token %u logit %u is %.9g, expected %.9g", batches[i],
+                         j / TOY_VOCAB, j % TOY_VOCAB, (double)other[j], (double)first[j]);
+    }
+    free(first);
+    free(other);
+    toy_run_close(&run);
+    toy_close(&model);
+}
+
 /* Three sequences in one step, decoded together after prompts of different length. */
 static void sequences_in_a_step_do_not_see_each_other(void **state) {
     (void)state;
@@ -203,6 +237,7 @@ int main(void) {
         cmocka_unit_test(same_bits_with_f16_kv),
         cmocka_unit_test(same_bits_with_int8_kv),
         cmocka_unit_test(same_bits_with_f32_kv),
+        cmocka_unit_test(shared_out_pages_give_the_same_bits),
         cmocka_unit_test(sequences_in_a_step_do_not_see_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

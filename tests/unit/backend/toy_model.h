@@ -20,7 +20,7 @@
 enum {
     TOY_EMBD = 256,
     TOY_VOCAB = 317,
-    TOY_CTX = 512,
+    TOY_CTX = 768,
     TOY_LAYERS = 3,
     TOY_WINDOW = 90,
     TOY_EXPERTS = 5
