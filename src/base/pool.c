@@ -123,8 +123,11 @@ static void event_wake(pool_event *event) {
     if (atomic_load(&event->n_sleepers)) pith_os_gate_wake(&event->gate);
 }
 
+/* An exchange rather than a store: the same instruction on x86, and on ARM the order against the
+ * look at n_sleepers then also holds under qemu, which lets an acquiring load pass a releasing
+ * store. */
 static void event_publish(pool_event *event, uint64_t count) {
-    atomic_store(&event->count, count);
+    (void)atomic_exchange(&event->count, count);
     event_wake(event);
 }
 
