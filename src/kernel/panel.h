@@ -27,9 +27,12 @@ typedef struct pith_panel_q8_0 { uint16_t d[16]; int8_t q[8][64]; } pith_panel_q
  * k = 32i + 4g + j. */
 typedef struct pith_panel_q4_k { uint16_t d[16], dmin[16]; uint8_t scales[3][64], q[32][64]; } pith_panel_q4_k;
 typedef struct pith_panel_q5_k { uint16_t d[16], dmin[16]; uint8_t scales[3][64], h[8][64], q[32][64]; } pith_panel_q5_k;
-/* Half f = k / 128, quarter i = k % 128 / 32, g = k % 32 / 4. ql[16f + 8(i % 2) + g]: low nibble for i < 2, high nibble
- * for i >= 2. qh[8f + g]: bits 2i, 2i + 1. scales[s]: 16 rows of sub-block s = k / 16. */
-typedef struct pith_panel_q6_k { uint16_t d[16]; int8_t scales[16][16]; uint8_t ql[32][64], qh[16][64]; } pith_panel_q6_k;
+/* Half f = k / 128, quarter i = k % 128 / 32, g = k % 32 / 4. part[f][g].low[i % 2]: low nibble for i < 2, high nibble for
+ * i >= 2. part[f][g].high: bits 2i, 2i + 1. scales[s]: 16 rows of sub-block s = k / 16. The three groups that belong
+ * together lie together, so that a product reads memory strictly in order: with separate planes, as in files, it ran at
+ * 40 % of the bandwidth on Zen 4, whatever was prefetched. */
+typedef struct pith_panel_q6_k_part { uint8_t low[2][64], high[64]; } pith_panel_q6_k_part;
+typedef struct pith_panel_q6_k { uint16_t d[16]; int8_t scales[16][16]; pith_panel_q6_k_part part[2][8]; } pith_panel_q6_k;
 /* clang-format on */
 
 _Static_assert(sizeof(pith_panel_q4_0) == 16 * 18 && sizeof(pith_panel_q4_1) == 16 * 20, "Q4");

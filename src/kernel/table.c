@@ -35,9 +35,19 @@ static void fill_ref(filling *f) {
 }
 
 #if defined(__x86_64__) || defined(_M_X64)
+static void climb_avx512(filling *f) {
+    SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_avx512);
+    SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_avx512);
+    SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_avx512);
+    SET(mul[PITH_TYPE_Q5_1], pith_mul_q5_1_avx512);
+    SET(mul[PITH_TYPE_Q8_0], pith_mul_q8_0_avx512);
+    SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avx512);
+    SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avx512);
+    SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avx512);
+}
+
 static void climb_x86(filling *f, uint32_t features) {
-    (void)f;
-    (void)features;
+    if (features & PITH_CPU_AVX512) climb_avx512(f);
 }
 #endif
 

@@ -129,12 +129,12 @@ static void unpack_q5_k(const void *block, uint32_t index, group *out) {
 static void unpack_q6_k(const void *block, uint32_t index, group *out) {
     const pith_panel_q6_k *b = block;
     uint32_t half = index / 4, i = index % 4;
-    const uint8_t(*low)[64] = b->ql + 16 * half + 8 * (i % 2), (*high)[64] = b->qh + 8 * half;
+    const pith_panel_q6_k_part *part = b->part[half];
     for (int k = 0; k < 32; k++)
         for (int r = 0; r < ROWS; r++) {
             int at = 4 * r + k % 4;
-            int code = (low[k / 4][at] >> (i < 2 ? 0 : 4) & 15) | (high[k / 4][at] >> 2 * i & 3)
-                                                                      << 4;
+            int low = part[k / 4].low[i % 2][at] >> (i < 2 ? 0 : 4) & 15;
+            int code = low | (part[k / 4].high[at] >> 2 * i & 3) << 4;
             out->code[k][r] = (int16_t)(code - 32);
         }
     for (int r = 0; r < ROWS; r++) {

@@ -10,12 +10,13 @@
 
 #include <string.h>
 
-enum { ROWS = PITH_PANEL_ROWS, MAX_FIELDS = 5, MAX_BLOCK = 256, BITS = 0 };
+enum { ROWS = PITH_PANEL_ROWS, MAX_FIELDS = 8, MAX_BLOCK = 256, BITS = 0 };
 
 typedef struct field {
     uint16_t offset; /* in the file block */
     uint16_t unit;   /* bytes; BITS: 32 bits, bit 4g + j becomes bit g of byte j */
     uint16_t count;
+    uint16_t weave; /* that many following fields take turns with this one, unit by unit */
 } field;
 
 typedef struct layout {
@@ -25,17 +26,19 @@ typedef struct layout {
 } layout;
 
 /* clang-format off */
-static const layout f32_layout  = {PITH_TYPE_F32,    4,   1, {{0, 4, 1}}};
-static const layout f16_layout  = {PITH_TYPE_F16,    2,   1, {{0, 2, 1}}};
-static const layout bf16_layout = {PITH_TYPE_BF16,   2,   1, {{0, 2, 1}}};
-static const layout q4_0_layout = {PITH_TYPE_Q4_0,  18,  32, {{0, 2, 1}, {2, 4, 4}}};
-static const layout q4_1_layout = {PITH_TYPE_Q4_1,  20,  32, {{0, 2, 1}, {2, 2, 1}, {4, 4, 4}}};
-static const layout q5_0_layout = {PITH_TYPE_Q5_0,  22,  32, {{0, 2, 1}, {2, BITS, 1}, {6, 4, 4}}};
-static const layout q5_1_layout = {PITH_TYPE_Q5_1,  24,  32, {{0, 2, 1}, {2, 2, 1}, {4, BITS, 1}, {8, 4, 4}}};
-static const layout q8_0_layout = {PITH_TYPE_Q8_0,  34,  32, {{0, 2, 1}, {2, 4, 8}}};
-static const layout q4_k_layout = {PITH_TYPE_Q4_K, 144, 256, {{0, 2, 1}, {2, 2, 1}, {4, 1, 12}, {16, 4, 32}}};
-static const layout q5_k_layout = {PITH_TYPE_Q5_K, 176, 256, {{0, 2, 1}, {2, 2, 1}, {4, 1, 12}, {16, 4, 8}, {48, 4, 32}}};
-static const layout q6_k_layout = {PITH_TYPE_Q6_K, 210, 256, {{208, 2, 1}, {192, 1, 16}, {0, 4, 32}, {128, 4, 16}}};
+static const layout f32_layout  = {PITH_TYPE_F32,    4,   1, {{0, 4, 1, 0}}};
+static const layout f16_layout  = {PITH_TYPE_F16,    2,   1, {{0, 2, 1, 0}}};
+static const layout bf16_layout = {PITH_TYPE_BF16,   2,   1, {{0, 2, 1, 0}}};
+static const layout q4_0_layout = {PITH_TYPE_Q4_0,  18,  32, {{0, 2, 1, 0}, {2, 4, 4, 0}}};
+static const layout q4_1_layout = {PITH_TYPE_Q4_1,  20,  32, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 4, 4, 0}}};
+static const layout q5_0_layout = {PITH_TYPE_Q5_0,  22,  32, {{0, 2, 1, 0}, {2, BITS, 1, 0}, {6, 4, 4, 0}}};
+static const layout q5_1_layout = {PITH_TYPE_Q5_1,  24,  32, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, BITS, 1, 0}, {8, 4, 4, 0}}};
+static const layout q8_0_layout = {PITH_TYPE_Q8_0,  34,  32, {{0, 2, 1, 0}, {2, 4, 8, 0}}};
+static const layout q4_k_layout = {PITH_TYPE_Q4_K, 144, 256, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 1, 12, 0}, {16, 4, 32, 0}}};
+static const layout q5_k_layout = {PITH_TYPE_Q5_K, 176, 256,
+    {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 1, 12, 0}, {16, 4, 8, 0}, {48, 4, 32, 0}}};
+static const layout q6_k_layout = {PITH_TYPE_Q6_K, 210, 256,
+    {{208, 2, 1, 0}, {192, 1, 16, 0}, {0, 4, 8, 2}, {32, 4, 8, 0}, {128, 4, 8, 0}, {64, 4, 8, 2}, {96, 4, 8, 0}, {160, 4, 8, 0}}};
 /* clang-format on */
 
 /* Four bytes whose bits are b(4g + j) -> bit g of byte j; and back. */
@@ -51,38 +54,46 @@ static void gather_bits(uint8_t out[4], const uint8_t in[4]) {
         out[i / 8] = (uint8_t)(out[i / 8] | (in[i % 4] >> i / 4 & 1) << i % 8);
 }
 
-static void pack_block(uint8_t *panel, const uint8_t *block, uint32_t row, const layout *l) {
-    for (const field *f = l->fields; f < l->fields + MAX_FIELDS && f->count > 0; f++) {
-        size_t unit = f->unit == BITS ? 4 : f->unit;
-        for (size_t u = 0; u < f->count; u++, panel += ROWS * unit) {
-            if (f->unit == BITS)
-                spread_bits(panel + row * unit, block + f->offset);
-            else
-                memcpy(panel + row * unit, block + f->offset + u * unit, unit);
-        }
+/* Unit u of field f of one row: block -> panel (pack) or back. */
+static void move_unit(uint8_t *panel, uint8_t *block, const field *f, size_t u, bool pack) {
+    if (f->unit == BITS) {
+        if (pack)
+            spread_bits(panel, block + f->offset);
+        else
+            gather_bits(block + f->offset, panel);
+        return;
     }
+    uint8_t *at = block + f->offset + u * f->unit;
+    if (pack)
+        memcpy(panel, at, f->unit);
+    else
+        memcpy(at, panel, f->unit);
 }
 
-static void unpack_block(uint8_t *block, const uint8_t *panel, uint32_t row, const layout *l) {
-    for (const field *f = l->fields; f < l->fields + MAX_FIELDS && f->count > 0; f++) {
-        size_t unit = f->unit == BITS ? 4 : f->unit;
-        for (size_t u = 0; u < f->count; u++, panel += ROWS * unit) {
-            if (f->unit == BITS)
-                gather_bits(block + f->offset, panel + row * unit);
-            else
-                memcpy(block + f->offset + u * unit, panel + row * unit, unit);
-        }
+/* One row of one block. */
+static void move_block(uint8_t *panel, uint8_t *block, uint32_t row, const layout *l, bool pack) {
+    for (const field *f = l->fields; f < l->fields + MAX_FIELDS && f->count > 0;
+         f += f->weave + 1) {
+        for (size_t u = 0; u < f->count; u++)
+            for (size_t w = 0; w <= f->weave; w++) {
+                size_t unit = f[w].unit == BITS ? 4 : f[w].unit;
+                move_unit(panel + row * unit, block, &f[w], u, pack);
+                panel += ROWS * unit;
+            }
     }
 }
 
 static void pack(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k,
                  const layout *l) {
     size_t n_block = k / l->block_elems, panel_block = (size_t)ROWS * l->block_bytes;
+    uint8_t block[MAX_BLOCK];
     if (n_row < ROWS) memset(panel, 0, n_block * panel_block);
     for (uint32_t r = 0; r < n_row; r++) {
         const uint8_t *row = (const uint8_t *)rows + r * row_bytes;
-        for (size_t b = 0; b < n_block; b++)
-            pack_block((uint8_t *)panel + b * panel_block, row + b * l->block_bytes, r, l);
+        for (size_t b = 0; b < n_block; b++) {
+            memcpy(block, row + b * l->block_bytes, l->block_bytes);
+            move_block((uint8_t *)panel + b * panel_block, block, r, l, true);
+        }
     }
 }
 
@@ -91,7 +102,8 @@ static void decode(const void *panel, uint32_t row, float *out, uint32_t k, cons
     const pith_type_info *info = pith_type_get((uint32_t)l->type);
     uint8_t block[MAX_BLOCK];
     for (size_t b = 0; b < n_block; b++) {
-        unpack_block(block, (const uint8_t *)panel + b * panel_block, row, l);
+        uint8_t *from = (uint8_t *)(uintptr_t)panel + b * panel_block; /* only read */
+        move_block(from, block, row, l, false);
         info->decode(block, out + b * l->block_elems, l->block_elems);
     }
 }

@@ -5,4 +5,14 @@
 
 #include "kernel/kernel.h"
 
+/* avx512 */
+void pith_mul_q4_0_avx512(const pith_mul *args);
+void pith_mul_q4_1_avx512(const pith_mul *args);
+void pith_mul_q5_0_avx512(const pith_mul *args);
+void pith_mul_q5_1_avx512(const pith_mul *args);
+void pith_mul_q8_0_avx512(const pith_mul *args);
+void pith_mul_q4_k_avx512(const pith_mul *args);
+void pith_mul_q5_k_avx512(const pith_mul *args);
+void pith_mul_q6_k_avx512(const pith_mul *args);
+
 #endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the AVX-512 product kernels share: the product instruction, addressing of a tile of tokens, loads.
+ *
+ * A tile is up to 12 tokens with one panel. Weights are unpacked once per tile; each 64-byte code group meets each token
+ * in one vpdpbusd whose activation operand is 4 bytes broadcast from memory. Only mul_*_avx512.c include this. */
+#ifndef PITH_KERNEL_X86_MUL_AVX512_H
+#define PITH_KERNEL_X86_MUL_AVX512_H
+
+#include "kernel/kernel.h"
+#include "kernel/panel.h"
+
+#include <immintrin.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define UNROLL        _Pragma("GCC unroll 16")
+
+enum { TILE_MAX = 12, FEW_TOKENS = 8 /* up to here codes are unpacked on the fly */ };
+
+/* Software prefetch of weights, for few tokens. One or two are bound by memory: lines go to L1. More are bound by products:
+ * lines go to L2, further ahead, since the tokens' rows want L1 for themselves. Distances: measured. */
+enum { PREFETCH_L1_TOKENS = 2, AHEAD_L1 = 4096, AHEAD_L2 = 6144 };
+
+/* acc += sum of 4 products of bytes (w unsigned, x signed) in each 32-bit lane. As text, because gcc 12 copies and
+ * spills accumulators around the intrinsic, and doesn't fold the broadcast. */
+#define DOT(acc, w, x)                                                                             \
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0"                                                         \
+            : "+v"(acc)                                                                            \
+            : "v"(w), "m"(*(const int32_t *)(const void *)(x)))
+
+/* Rows of a tile: row t is base[t / 3] + (t % 3) * stride, so that 12 rows need 5 registers. */
+typedef struct tile_rows {
+    const int8_t *base[4];
+    size_t stride;
+} tile_rows;
+
+ALWAYS_INLINE tile_rows tile_rows_at(const pith_q8 *q8, uint32_t t0, int n) {
+    tile_rows rows = {{0}, q8->q_stride};
+    UNROLL for (int i = 0; i < 4; i++) {
+        rows.base[i] = q8->q + (t0 + (uint32_t)(3 * i < n ? 3 * i : 0)) * q8->q_stride;
+    }
+    return rows;
+}
+
+ALWAYS_INLINE const int8_t *tile_row(const tile_rows *rows, int t) {
+    return rows->base[t / 3] + (size_t)(t % 3) * rows->stride;
+}
+
+/* Moves all rows on by one group. The barrier keeps gcc from making twelve pointers of them. */
+ALWAYS_INLINE void tile_rows_next(tile_rows *rows) {
+    UNROLL for (int i = 0; i < 4; i++) {
+        rows->base[i] += PITH_GROUP;
+        __asm__("" : "+r"(rows->base[i]));
+    }
+}
+
+ALWAYS_INLINE __m512 load_f16(const uint16_t *half) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)half));
+}
+
+/* What was stored is read back from memory: gcc would rather take vectors apart lane by lane. */
+ALWAYS_INLINE void stored(void) {
+    __asm__ volatile("" ::: "memory");
+}
+
+ALWAYS_INLINE __m512i load_codes(const void *codes) {
+    return _mm512_loadu_si512(codes);
+}
+
+/* a | (b & mask) */
+ALWAYS_INLINE __m512i join(__m512i a, __m512i b, __m512i mask) {
+    return _mm512_ternarylogic_epi32(a, b, mask, 0xF8);
+}
+
+/* *acc = fma(a, b, *acc) */
+ALWAYS_INLINE void fma_store(float *acc, __m512 a, __m512 b) {
+    _mm512_store_ps(acc, _mm512_fmadd_ps(a, b, _mm512_load_ps(acc)));
+}
+
+/* 16 unsigned bytes as floats. */
+ALWAYS_INLINE __m512 bytes_to_ps(const uint8_t *bytes) {
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepu8_epi32(_mm_load_si128((const __m128i *)(const void *)bytes)));
+}
+
+ALWAYS_INLINE void prefetch(const void *at, int bytes, const int T) {
+    UNROLL for (int i = 0; i < bytes; i += 64) {
+        if (T <= PREFETCH_L1_TOKENS)
+            _mm_prefetch((const char *)at + AHEAD_L1 + i, _MM_HINT_T0);
+        else
+            _mm_prefetch((const char *)at + AHEAD_L2 + i, _MM_HINT_T1);
+    }
+}
+
+/* ---- Many tokens (mul_wide_avx512.c) ---- */
+
+enum { WIDE_GROUPS = 8 };
+
+typedef enum wide_shape {
+    WIDE_SIGNED, /* d per group, codes with an offset */
+    WIDE_AFFINE, /* d and minimum per group */
+    WIDE_SUPER,  /* integer scale and minimum per group, d and dmin per 8 groups */
+    WIDE_HALVES  /* two integer scales per group, d per 8 groups, offset 32 */
+} wide_shape;
+
+/* 256 k of 16 rows, unpacked. */
+typedef struct wide_block {
+    uint8_t code[WIDE_GROUPS][8][64]; /* group, code group, [16 rows][4 k] */
+    float d[WIDE_GROUPS][16];         /* SUPER, HALVES: d[0] */
+    float scale[WIDE_GROUPS][2][16];  /* SUPER: scale[..][0] */
+    float minimum[WIDE_GROUPS][16];
+    float dmin[16];
+} wide_block;
+
+typedef struct wide_type {
+    void (*unpack)(wide_block *out, const uint8_t *blocks, int n_group);
+    size_t chunk_bytes; /* panel bytes of 256 k */
+    wide_shape shape;
+    int offset_shift; /* SIGNED: codes are value + (1 << offset_shift) */
+} wide_type;
+
+/* Any number of tokens and panels. */
+void pith_mul_wide_avx512(const pith_mul *args, const wide_type *type);
+
+#endif

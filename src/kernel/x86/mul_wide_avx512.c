@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * AVX-512 VNNI products with many tokens, for every integer type (contract: pith_mul in kernel.h).
+ *
+ * 256 k of one panel are unpacked once to unsigned bytes (4 KiB), then met with up to PASS tokens in tiles of 12. So the
+ * inner loop is products and the float chain of the contract, nothing else:
+ *
+ *   SIGNED, AFFINE  acc[t] = fma(cvt(sum of 8 vpdpbusd + bias), d_w * d_x, acc[t])
+ *   SUPER           s[t] = fma(cvt(sum) * scale, d_x, s[t]);  HALVES: cvt(sum0) * scale0, then fma(sum1, scale1, ..)
+ *
+ * Order of loops: tokens of a pass (their codes stay in L2), panels, 256 k, tiles. Chains rest in `acc` between 256 k.
+ * Registers: 12 sums, 12 chains, weight, scale (HALVES: 8 sums, 8 p, 8 s). The next tile's codes are prefetched.
+ * Few tokens: mul_small_avx512.c and others, which also hold the unpackers. */
+#include "kernel/x86/mul_avx512.h"
+
+enum { PASS = 96, GROUPS = WIDE_GROUPS };
+
+/* What 256 k of a tile's tokens need besides codes. */
+typedef struct scalars {
+    float d[TILE_MAX][GROUPS];
+    float d_sum[TILE_MAX][GROUPS];      /* d * sum; AFFINE, SUPER */
+    int32_t bias[TILE_MAX][2 * GROUPS]; /* SIGNED: -offset * sum; HALVES: -32 * sum16 */
+} scalars;
+
+typedef struct pass_sums {
+    float acc[PASS][16], acc_min[PASS][16];
+} pass_sums;
+
+ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, __mmask8 in, int shift,
+                                const int T, const wide_shape shape) {
+    const __m128i count = _mm_cvtsi32_si128(shift);
+    UNROLL for (int t = 0; t < T; t++) {
+        size_t row = at + (size_t)t * q8->d_stride;
+        __m256 d = _mm256_maskz_loadu_ps(in, q8->d + row);
+        _mm256_store_ps(v->d[t], d);
+        if (shape == WIDE_HALVES) {
+            __m512i sum = _mm512_cvtepi16_epi32(
+                _mm256_loadu_si256((const __m256i *)(const void *)(q8->sum16 + 2 * row)));
+            sum = _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(sum, 5));
+            _mm512_store_si512(v->bias[t], sum);
+            continue;
+        }
+        __m256i sum = _mm256_maskz_loadu_epi32(in, q8->sum + row);
+        if (shape == WIDE_SIGNED) {
+            sum = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_sll_epi32(sum, count));
+            _mm256_store_si256((__m256i *)(void *)v->bias[t], sum);
+        } else {
+            _mm256_store_ps(v->d_sum[t], _mm256_mul_ps(d, _mm256_cvtepi32_ps(sum)));
+        }
+    }
+    stored();
+}
+
+/* sum[t] += code groups first .. last - 1 of group j with the tokens. */
+ALWAYS_INLINE void dot_groups(const wide_block *w, int j, int first, int last, const tile_rows *x,
+                              __m512i *sum, const int T) {
+    UNROLL for (int g = first; g < last; g++) {
+        __m512i code = _mm512_load_si512(w->code[j][g]);
+        UNROLL for (int t = 0; t < T; t++) {
+            DOT(sum[t], code, tile_row(x, t) + 4 * g);
+        }
+    }
+}
+
+/* SIGNED and AFFINE: n groups, each with its own d. */
+ALWAYS_INLINE void tile_small(const wide_block *w, tile_rows *x, const scalars *v, int n,
+                              float (*acc)[16], const int T, const wide_shape shape) {
+    __m512 chain[TILE_MAX];
+    UNROLL for (int t = 0; t < T; t++) {
+        chain[t] = _mm512_load_ps(acc[t]);
+    }
+    for (int j = 0; j < n; j++) {
+        __m512i sum[TILE_MAX];
+        UNROLL for (int t = 0; t < T; t++) {
+            sum[t] =
+                shape == WIDE_SIGNED ? _mm512_set1_epi32(v->bias[t][j]) : _mm512_setzero_si512();
+        }
+        dot_groups(w, j, 0, 8, x, sum, T);
+        __m512 d = _mm512_load_ps(w->d[j]);
+        UNROLL for (int t = 0; t < T; t++) {
+            __m512 scale = _mm512_mul_ps(d, _mm512_set1_ps(v->d[t][j]));
+            chain[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[t]), scale, chain[t]);
+        }
+        tile_rows_next(x);
+    }
+    UNROLL for (int t = 0; t < T; t++) {
+        _mm512_store_ps(acc[t], chain[t]);
+    }
+}
+
+/* SUPER: 8 groups with integer scales under one d. */
+ALWAYS_INLINE void tile_super(const wide_block *w, tile_rows *x, const scalars *v, float (*acc)[16],
+                              const int T) {
+    __m512 s[TILE_MAX], d = _mm512_load_ps(w->d[0]);
+    UNROLL for (int t = 0; t < T; t++) {
+        s[t] = _mm512_setzero_ps();
+    }
+    for (int j = 0; j < GROUPS; j++) {
+        __m512i sum[TILE_MAX];
+        UNROLL for (int t = 0; t < T; t++) {
+            sum[t] = _mm512_setzero_si512();
+        }
+        dot_groups(w, j, 0, 8, x, sum, T);
+        __m512 scale = _mm512_load_ps(w->scale[j][0]);
+        UNROLL for (int t = 0; t < T; t++) {
+            __m512 p = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[t]), scale);
+            s[t] = _mm512_fmadd_ps(p, _mm512_set1_ps(v->d[t][j]), s[t]);
+        }
+        tile_rows_next(x);
+    }
+    UNROLL for (int t = 0; t < T; t++) {
+        fma_store(acc[t], s[t], d);
+    }
+}
+
+/* HALVES: 8 groups of two sub-blocks. */
+ALWAYS_INLINE void tile_halves(const wide_block *w, tile_rows *x, const scalars *v,
+                               float (*acc)[16], const int T) {
+    __m512 s[TILE_MAX], p[TILE_MAX], d = _mm512_load_ps(w->d[0]);
+    UNROLL for (int t = 0; t < T; t++) {
+        s[t] = _mm512_setzero_ps();
+    }
+    for (int j = 0; j < GROUPS; j++) {
+        UNROLL for (int part = 0; part < 2; part++) {
+            __m512i sum[TILE_MAX];
+            UNROLL for (int t = 0; t < T; t++) {
+                sum[t] = _mm512_set1_epi32(v->bias[t][2 * j + part]);
+            }
+            dot_groups(w, j, 4 * part, 4 * part + 4, x, sum, T);
+            __m512 scale = _mm512_load_ps(w->scale[j][part]);
+            UNROLL for (int t = 0; t < T; t++) {
+                __m512 dot = _mm512_cvtepi32_ps(sum[t]);
+                p[t] = part ? _mm512_fmadd_ps(dot, scale, p[t]) : _mm512_mul_ps(dot, scale);
+            }
+        }
+        UNROLL for (int t = 0; t < T; t++) {
+            s[t] = _mm512_fmadd_ps(p[t], _mm512_set1_ps(v->d[t][j]), s[t]);
+        }
+        tile_rows_next(x);
+    }
+    UNROLL for (int t = 0; t < T; t++) {
+        fma_store(acc[t], s[t], d);
+    }
+}
+
+/* AFFINE: acc_m += m * (d * sum) group by group; SUPER: over the super-block, then times dmin. */
+ALWAYS_INLINE void add_minima(const wide_block *w, const scalars *v, int n, float (*acc)[16],
+                              const int T, const wide_shape shape) {
+    __m512 u[TILE_MAX];
+    UNROLL for (int t = 0; t < T; t++) {
+        u[t] = shape == WIDE_SUPER ? _mm512_setzero_ps() : _mm512_load_ps(acc[t]);
+    }
+    for (int j = 0; j < n; j++) {
+        __m512 m = _mm512_load_ps(w->minimum[j]);
+        UNROLL for (int t = 0; t < T; t++) {
+            u[t] = _mm512_fmadd_ps(m, _mm512_set1_ps(v->d_sum[t][j]), u[t]);
+        }
+    }
+    UNROLL for (int t = 0; t < T; t++) {
+        if (shape == WIDE_SUPER)
+            fma_store(acc[t], u[t], _mm512_load_ps(w->dmin));
+        else
+            _mm512_store_ps(acc[t], u[t]);
+    }
+}
+
+/* Tokens first .. first + T - 1 of the pass that starts at token t0, groups g0 .. g0 + n - 1. */
+ALWAYS_INLINE void tile(const pith_mul *args, const wide_type *type, const wide_block *w,
+                        pass_sums *sums, uint32_t t0, uint32_t first, uint32_t g0, int n,
+                        const int T, const wide_shape shape) {
+    _Alignas(64) scalars v;
+    const pith_q8 *q8 = args->q8;
+    tile_rows x = tile_rows_at(q8, t0 + first, T);
+    UNROLL for (int i = 0; i < 4; i++) {
+        x.base[i] += (size_t)g0 * PITH_GROUP;
+    }
+    __mmask8 in = (__mmask8)((1u << n) - 1);
+    scalars_read(&v, q8, (size_t)(t0 + first) * q8->d_stride + g0, in, type->offset_shift, T,
+                 shape);
+    if (shape == WIDE_SUPER)
+        tile_super(w, &x, &v, sums->acc + first, T);
+    else if (shape == WIDE_HALVES)
+        tile_halves(w, &x, &v, sums->acc + first, T);
+    else
+        tile_small(w, &x, &v, n, sums->acc + first, T, shape);
+    if (shape == WIDE_SUPER || shape == WIDE_AFFINE)
+        add_minima(w, &v, n, sums->acc_min + first, T, shape);
+}
+
+/* All tokens of a pass with one unpacked block. */
+ALWAYS_INLINE void pass_block(const pith_mul *args, const wide_type *type, const wide_block *w,
+                              pass_sums *sums, uint32_t t0, uint32_t tokens, uint32_t g0, int n,
+                              const wide_shape shape) {
+    uint32_t t = 0;
+    for (; shape != WIDE_HALVES && t + 12 <= tokens; t += 12)
+        tile(args, type, w, sums, t0, t, g0, n, 12, shape);
+    for (; t + 8 <= tokens; t += 8) tile(args, type, w, sums, t0, t, g0, n, 8, shape);
+    for (; t + 3 <= tokens; t += 3) tile(args, type, w, sums, t0, t, g0, n, 3, shape);
+    for (; t < tokens; t++) tile(args, type, w, sums, t0, t, g0, n, 1, shape);
+}
+
+ALWAYS_INLINE void pass_panel(const pith_mul *args, const wide_type *type, const uint8_t *panel,
+                              float *y, uint32_t t0, uint32_t tokens, const wide_shape shape) {
+    _Alignas(64) wide_block w;
+    _Alignas(64) pass_sums sums;
+    for (uint32_t t = 0; t < tokens; t++) {
+        _mm512_store_ps(sums.acc[t], _mm512_setzero_ps());
+        _mm512_store_ps(sums.acc_min[t], _mm512_setzero_ps());
+    }
+    for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS) {
+        uint32_t left = args->k / PITH_GROUP - g;
+        int n = left < GROUPS ? (int)left : GROUPS;
+        type->unpack(&w, panel, n);
+        panel += type->chunk_bytes;
+        pass_block(args, type, &w, &sums, t0, tokens, g, n, shape);
+    }
+    for (uint32_t t = 0; t < tokens; t++, y += args->y_stride) {
+        __m512 acc = _mm512_load_ps(sums.acc[t]), acc_min = _mm512_load_ps(sums.acc_min[t]);
+        if (shape == WIDE_AFFINE) acc = _mm512_add_ps(acc, acc_min);
+        if (shape == WIDE_SUPER) acc = _mm512_sub_ps(acc, acc_min);
+        _mm512_storeu_ps(y, acc);
+    }
+}
+
+ALWAYS_INLINE void mul(const pith_mul *args, const wide_type *type, const wide_shape shape) {
+    for (uint32_t t = 0; t < args->n; t += PASS) {
+        uint32_t tokens = args->n - t < PASS ? args->n - t : PASS;
+        for (uint32_t p = 0; p < args->n_panel; p++) {
+            const uint8_t *panel = (const uint8_t *)args->w + p * args->panel_bytes;
+            float *y = args->y + t * args->y_stride + PITH_PANEL_ROWS * (size_t)p;
+            pass_panel(args, type, panel, y, t, tokens, shape);
+        }
+    }
+}
+
+void pith_mul_wide_avx512(const pith_mul *args, const wide_type *type) {
+    switch (type->shape) {
+    case WIDE_SIGNED: mul(args, type, WIDE_SIGNED); break;
+    case WIDE_AFFINE: mul(args, type, WIDE_AFFINE); break;
+    case WIDE_SUPER: mul(args, type, WIDE_SUPER); break;
+    case WIDE_HALVES: mul(args, type, WIDE_HALVES); break;
+    }
+}
