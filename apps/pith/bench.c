@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `pith bench`: prefill and decode speed at given lengths and depths. Field names are those of
- * llama-bench, with more
- * behind them: percentiles, cold latencies of the first 16 tokens, time to first token, peak
- * memory, content key.
- * Each test warms up once, then repeats; nothing else runs between. Printing is in bench_print.c.
- * */
+ * llama-bench, with more behind them: percentiles, cold latencies of the first 16 tokens, time to
+ * first token, peak memory, content key.
+ * Invariant: each test warms up once, then repeats; nothing else runs between. Printing is in
+ * bench_print.c. */
 #include "pith/bench.h"
 
 #include "base/clock.h"
@@ -19,10 +18,10 @@ typedef struct bench_options {
     pith_cli_model model;
     const char *prompts, *predicts, *depths, *threads;
     int32_t repetitions, format;
-    bool profile, no_warmup;
+    bool profile, no_warmup, json;
 } bench_options;
 
-enum { LIST_MAX = 16 };
+enum { LIST_MAX = 16, MOST_THREADS = 1024 };
 
 typedef struct number_list {
     int32_t items[LIST_MAX];
@@ -112,11 +111,19 @@ static double one_run(bench_state *s, const pith_bench_row *row, double *token_n
     return pith_session_truncate(s->session, depth, &s->error) == PITH_OK ? ns : -1;
 }
 
+/* Memory for the row's samples. */
+static bool make_room(bench_state *s, pith_bench_row *row, size_t n_repetitions) {
+    size_t n_tokens = n_repetitions * (size_t)row->n_gen;
+    row->samples_ns = pith_alloc_array(n_repetitions * 2, sizeof *row->samples_ns);
+    row->token_ns = pith_alloc_array(n_tokens + 1, sizeof *row->token_ns);
+    if (row->samples_ns && row->token_ns) return true;
+    pith_fail_memory(&s->error, "the samples of a test",
+                     (n_repetitions * 2 + n_tokens + 1) * sizeof *row->token_ns);
+    return false;
+}
+
 static bool run_row(bench_state *s, pith_bench_row *row, const bench_options *o) {
-    row->samples_ns = pith_alloc_array((size_t)o->repetitions * 2, sizeof *row->samples_ns);
-    row->token_ns =
-        pith_alloc_array((size_t)(o->repetitions * row->n_gen) + 1, sizeof *row->token_ns);
-    if (!row->samples_ns || !row->token_ns) return pith_fail_memory(&s->error, "samples", 0), false;
+    if (!make_room(s, row, (size_t)o->repetitions)) return false;
     row->sorted_ns = row->samples_ns + o->repetitions;
     if (pith_session_truncate(s->session, 0, &s->error) != PITH_OK ||
         !append(s, 0, (size_t)row->n_depth))
@@ -235,6 +242,34 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
     return code;
 }
 
+enum { OWN_OPTIONS = 9, N_OPTIONS = PITH_CLI_MODEL_OPTIONS - 1 + OWN_OPTIONS };
+
+/* The common options without --threads, which is a list here, and bench's own. */
+static void fill_options(bench_options *o, pith_cli_option table[N_OPTIONS]) {
+    const pith_cli_option own[OWN_OPTIONS] = {
+        {"prompt", 'p', PITH_CLI_TEXT, &o->prompts, "N,...",
+         "prompt lengths (default: 512; 0: none)", 0, 0},
+        {"gen", 'n', PITH_CLI_TEXT, &o->predicts, "N,...",
+         "tokens to decode (default: 128; 0: none)", 0, 0},
+        {"depth", 'd', PITH_CLI_TEXT, &o->depths, "N,...",
+         "tokens already in the context (default: 0)", 0, 0},
+        {"threads", 't', PITH_CLI_TEXT, &o->threads, "N,...",
+         "threads (default: the cores this process may use)", 0, 0},
+        {"repetitions", 'r', PITH_CLI_INT, &o->repetitions, "N",
+         "repetitions after one warm-up (default: 5)", 1, 1000},
+        {"output", 'o', PITH_CLI_CHOICE, &o->format, "md|json|csv", "format (default: md)", 0, 0},
+        {"json", 0, PITH_CLI_FLAG, &o->json, "", "the same as -o json", 0, 0},
+        {"no-warmup", 0, PITH_CLI_FLAG, &o->no_warmup, "", "no run before the measured ones", 0, 0},
+        {"profile", 0, PITH_CLI_FLAG, &o->profile, "", "time per operation", 0, 0},
+    };
+    pith_cli_option common[PITH_CLI_MODEL_OPTIONS];
+    size_t n = 0;
+    pith_cli_model_options(&o->model, common);
+    for (size_t i = 0; i < PITH_CLI_MODEL_OPTIONS; i++)
+        if (strcmp(common[i].name, "threads") != 0) table[n++] = common[i];
+    memcpy(table + n, own, sizeof own);
+}
+
 int pith_command_bench(int argc, char **argv) {
     bench_options o = {.prompts = "512",
                        .predicts = "128",
@@ -242,42 +277,20 @@ int pith_command_bench(int argc, char **argv) {
                        .threads = "0",
                        .repetitions = 5,
                        .format = PITH_BENCH_MD};
-    pith_cli_option table[PITH_CLI_MODEL_OPTIONS + 8] = {{0}};
-    pith_cli_option own[] = {
-        {"prompt", 'p', PITH_CLI_TEXT, &o.prompts, "N,...",
-         "prompt lengths (default: 512; 0: none)", 0, 0},
-        {"gen", 'n', PITH_CLI_TEXT, &o.predicts, "N,...",
-         "tokens to decode (default: 128; 0: none)", 0, 0},
-        {"depth", 'd', PITH_CLI_TEXT, &o.depths, "N,...",
-         "tokens already in the context (default: 0)", 0, 0},
-        {"threads", 't', PITH_CLI_TEXT, &o.threads, "N,...",
-         "threads (default: the cores this process may use)", 0, 0},
-        {"repetitions", 'r', PITH_CLI_INT, &o.repetitions, "N",
-         "repetitions after one warm-up (default: 5)", 1, 1000},
-        {"output", 'o', PITH_CLI_CHOICE, &o.format, "md|json|csv", "format (default: md)", 0, 0},
-        {"no-warmup", 0, PITH_CLI_FLAG, &o.no_warmup, "", "no run before the measured ones", 0, 0},
-        {"profile", 0, PITH_CLI_FLAG, &o.profile, "", "time per operation", 0, 0},
-    };
-    size_t n_table = 0;
-    pith_cli_option common[PITH_CLI_MODEL_OPTIONS];
-    pith_cli_model_options(&o.model, common);
-    for (size_t i = 0; i < PITH_CLI_MODEL_OPTIONS; i++)
-        if (strcmp(common[i].name, "threads") != 0) table[n_table++] = common[i];
-    memcpy(table + n_table, own, sizeof own);
-    n_table += sizeof own / sizeof own[0];
+    pith_cli_option table[N_OPTIONS];
+    fill_options(&o, table);
     pith_cli_command command = {"pith bench -m MODEL [options]",
-                                "Measures prefill and decode speed.", table, n_table,
+                                "Measures prefill and decode speed.", table, N_OPTIONS,
                                 "Measure on a quiet machine; compare medians of alternating runs."};
-    const char **words = pith_alloc_array((size_t)argc, sizeof *words);
-    if (!words) return pith_cli_fail_text("out of memory");
-    int n_words = 0;
-    int code = pith_cli_parse(&command, argc, argv, words, &n_words);
-    if (code < 0 && n_words > 0) code = pith_cli_usage(&command, "what is '%s'?", words[0]);
-    pith_free(words);
+    int code = pith_cli_parse_alone(&command, argc, argv);
     bench_lists l;
     if (code < 0 && !(read_list(o.prompts, &l.prompts) && read_list(o.predicts, &l.predicts) &&
                       read_list(o.depths, &l.depths) && read_list(o.threads, &l.threads)))
         code = pith_cli_usage(
             &command, "-p, -n, -d and -t take up to %d whole numbers such as 128,512", LIST_MAX);
+    if (code < 0 && largest(&l.threads) > MOST_THREADS)
+        code = pith_cli_usage(&command, "-t takes up to %d threads, not %d", MOST_THREADS,
+                              (int)largest(&l.threads));
+    if (o.json) o.format = PITH_BENCH_JSON;
     return code < 0 ? run_all(&command, &o, &l) : code;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The report of `pith bench` as Markdown, JSON or CSV. */
+ * The report of `pith bench` as Markdown, JSON or CSV. Field names are llama-bench's where it has
+ * the field; scripts rely on them. */
 #include "pith/bench.h"
 
 #include <inttypes.h>
@@ -23,6 +24,17 @@ static json_t *json_percentiles(const double *sorted, size_t n, double scale) {
     return object;
 }
 
+/* Time per operation over all tests; NULL when it was not asked for. */
+static json_t *json_profile(const pith_bench_report *r) {
+    if (!r->n_profile) return NULL;
+    json_t *profile = json_array();
+    for (size_t i = 0; i < r->n_profile; i++)
+        json_array_append_new(
+            profile, json_pack("{s:s, s:I, s:f}", "operation", r->profile[i].operation, "calls",
+                               (json_int_t)r->profile[i].n_calls, "ms", r->profile[i].ms));
+    return profile;
+}
+
 static json_t *json_row(const pith_bench_report *r, const pith_bench_row *row) {
     pith_system_info system = {0};
     pith_system_describe(&system, NULL);
@@ -30,15 +42,16 @@ static json_t *json_row(const pith_bench_report *r, const pith_bench_row *row) {
     snprintf(key, sizeof key, "%016" PRIx64, r->model.content_key);
     double tokens = (double)(row->n_prompt + row->n_gen);
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:f, "
+        "{s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:i, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:f, "
         "s:f, s:f}",
-        "build_version", pith_version(), "cpu_info", system.cpu, "backends",
-        r->backend, "model_filename", r->file, "model_type", r->model.type, "model_size",
-        (json_int_t)r->model.weight_bytes, "model_n_params", (json_int_t)r->model.n_parameters,
-        "n_ubatch", (int)r->step_limit, "n_threads", (int)row->n_threads, "type_k", r->kv_type,
-        "type_v", r->kv_type, "content_key", key, "n_prompt", (int)row->n_prompt, "n_gen",
-        (int)row->n_gen, "n_depth", (int)row->n_depth, "avg_ns", row->avg_ns, "stddev_ns",
-        row->stddev_ns, "avg_ts", row->avg_ts, "stddev_ts", row->stddev_ts);
+        "build_version", pith_version(), "cpu_info", pith_cli_json_string(system.cpu), "backends",
+        r->backend, "model_filename", pith_cli_json_string(r->file), "model_type",
+        pith_cli_json_string(r->model.type), "model_size", (json_int_t)r->model.weight_bytes,
+        "model_n_params", (json_int_t)r->model.n_parameters, "n_ubatch", (int)r->step_limit,
+        "n_threads", (int)row->n_threads, "type_k", r->kv_type, "type_v", r->kv_type, "content_key",
+        key, "n_prompt", (int)row->n_prompt, "n_gen", (int)row->n_gen, "n_depth", (int)row->n_depth,
+        "avg_ns", row->avg_ns, "stddev_ns", row->stddev_ns, "avg_ts", row->avg_ts, "stddev_ts",
+        row->stddev_ts);
     json_object_set_new(json, "samples_ns", json_samples(row->samples_ns, row->n_samples, 0));
     json_object_set_new(json, "samples_ts", json_samples(row->samples_ns, row->n_samples, tokens));
     json_object_set_new(json, "percentiles_ms",
@@ -54,15 +67,8 @@ static json_t *json_row(const pith_bench_report *r, const pith_bench_row *row) {
     json_object_set_new(json, "cold_token_ms", cold);
     json_object_set_new(json, "load_ms", json_real(r->load_ms));
     json_object_set_new(json, "peak_bytes", json_integer((json_int_t)r->peak_bytes));
-    json_t *profile = json_array();
-    for (size_t i = 0; i < r->n_profile; i++)
-        json_array_append_new(
-            profile, json_pack("{s:s, s:I, s:f}", "operation", r->profile[i].operation, "calls",
-                               (json_int_t)r->profile[i].n_calls, "ms", r->profile[i].ms));
-    if (r->n_profile)
-        json_object_set_new(json, "profile", profile);
-    else
-        json_decref(profile);
+    json_t *profile = json_profile(r);
+    if (profile) json_object_set_new(json, "profile", profile);
     return json;
 }
 
@@ -78,15 +84,27 @@ static void row_name(const pith_bench_row *row, char *name, size_t capacity) {
     if (row->n_depth) snprintf(name + n, capacity - (size_t)n, " @ d%d", (int)row->n_depth);
 }
 
+/* In quotes, with quotes inside doubled. */
+static void print_csv_text(const char *text) {
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"') putchar('"');
+        putchar(*text);
+    }
+    fputs("\",", stdout);
+}
+
 static int print_csv(const pith_bench_report *r) {
     printf("model_filename,model_type,model_size,model_n_params,backends,type_k,n_threads,n_prompt,"
            "n_gen,n_depth,avg_ns,stddev_ns,avg_ts,stddev_ts,p50_ms\n");
     for (size_t i = 0; i < r->n_rows; i++) {
         const pith_bench_row *row = &r->rows[i];
-        printf("\"%s\",\"%s\",%" PRIu64 ",%" PRIu64 ",%s,%s,%d,%d,%d,%d,%.0f,%.0f,%.3f,%.3f,%.3f\n",
-               r->file, r->model.type, r->model.weight_bytes, r->model.n_parameters, r->backend,
-               r->kv_type, (int)row->n_threads, (int)row->n_prompt, (int)row->n_gen,
-               (int)row->n_depth, row->avg_ns, row->stddev_ns, row->avg_ts, row->stddev_ts,
+        print_csv_text(r->file);
+        print_csv_text(r->model.type);
+        printf("%" PRIu64 ",%" PRIu64 ",%s,%s,%d,%d,%d,%d,%.0f,%.0f,%.3f,%.3f,%.3f\n",
+               r->model.weight_bytes, r->model.n_parameters, r->backend, r->kv_type,
+               (int)row->n_threads, (int)row->n_prompt, (int)row->n_gen, (int)row->n_depth,
+               row->avg_ns, row->stddev_ns, row->avg_ts, row->stddev_ts,
                pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6);
     }
     return pith_cli_finish();

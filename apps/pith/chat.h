@@ -1,26 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of `pith chat`: the conversation (chat_turn.c) and line input (chat_line.c). */
+ * The parts of `pith chat`: the conversation (chat_turn.c), its commands (chat_command.c) and line
+ * input (chat_line.c). */
 #ifndef PITH_APPS_PITH_CHAT_H
 #define PITH_APPS_PITH_CHAT_H
 
 #include "pith/cli.h"
 
+/* ---- The conversation (chat_turn.c) ---- */
+
+/* A place where the conversation's ids can be cut and continued with other text:
+ *
+ *   text   <|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello there!<|im_end|>
+ *   marks                                                      |     |     ||         |
+ *                                    end of the prompt, then after the reply's tokens     */
+typedef struct pith_chat_mark {
+    size_t bytes;      /* of the text */
+    size_t n_ids;      /* that stand for them */
+    size_t n_messages; /* the mark holds while these are the first messages */
+} pith_chat_mark;
+
 /* A conversation: its messages, and the ids that the session holds for them. A reply's ids are
- * kept as they were made
- * and never re-tokenized: the next turn adds only the ids of what the template writes after the
- * reply. */
+ * kept as they were made and never re-tokenized: the next turn adds only the ids of what the
+ * template writes after the reply. */
 typedef struct pith_chat {
     const pith_model *model;
     pith_session *session;
     pith_sampler *sampler;
-    json_t *messages;   /* array of {"role", "content"} */
-    pith_buffer prompt; /* rendered text that led to the last reply */
-    pith_buffer reply;  /* text of the last reply */
-    int32_t *ids;       /* [n_ids] of the conversation so far; capacity is the context */
-    size_t n_ids, capacity;
-    bool ids_match; /* ids stand for prompt + reply: the next turn may continue them */
+    json_t *messages;      /* array of {"role", "content"} */
+    pith_buffer text;      /* what the ids stand for: the last prompt and its reply */
+    int32_t *ids;          /* [n_ids] of the conversation so far; capacity is the context */
+    pith_chat_mark *marks; /* [n_marks], rising; at most capacity + 2 */
+    size_t n_ids, n_marks, capacity;
     int32_t max_tokens;
-    pith_generation last;
+    bool quiet; /* the reply is not printed while it is made */
+    pith_cli_progress progress;
+    pith_generation last;          /* the last reply; n_predicted 0: none was made */
+    size_t reply_from, reply_size; /* its text in `text` */
 } pith_chat;
 
 bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *session, size_t n_ctx,
@@ -28,23 +43,49 @@ bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *sess
 void pith_chat_deinit(pith_chat *chat);
 /* Starts anew, keeping the system prompt (NULL or "": none). */
 void pith_chat_clear(pith_chat *chat, const char *system);
-/* Adds a user message and streams the reply to stdout. On failure the message is taken back. */
+/* Starts anew with these messages, which must be objects with the texts "role" and "content". */
+void pith_chat_load(pith_chat *chat, json_t *messages);
+/* Adds a user message and makes the reply. On failure, and when it was stopped before the first
+ * token, the message is taken back. */
 pith_status pith_chat_say(pith_chat *chat, const char *text, pith_error *error);
 /* Makes the last reply again. PITH_ERROR_NOT_FOUND when there is none. */
 pith_status pith_chat_retry(pith_chat *chat, pith_error *error);
-/* Takes back the last exchange; its user message is copied to *text (freed by the caller with
- * pith_free) or NULL when there is none. */
+/* Takes back the last exchange; returns a copy of its user message, freed by the caller with
+ * pith_free, or NULL when there is none. */
 char *pith_chat_undo(pith_chat *chat);
+pith_span pith_chat_last_text(const pith_chat *chat);
 
-/* Line input with editing and history where the terminal allows it. NULL at the end of input;
- * freed with pith_free. A line that ends
- * with a backslash goes on in the next. */
+/* ---- Line input (chat_line.c): editing and history where the terminal allows it ---- */
 typedef struct pith_chat_lines {
     bool terminal;
-    char *history;
+    void *editor; /* libedit's; NULL: plain reading */
+    void *history;
+    char *history_path;
 } pith_chat_lines;
 void pith_chat_lines_open(pith_chat_lines *lines);
 void pith_chat_lines_close(pith_chat_lines *lines);
-char *pith_chat_lines_read(pith_chat_lines *lines, const char *prompt);
+/* The next line without its end, freed with pith_free; NULL at the end of input. A line that ends
+ * with a backslash goes on in the next. On a terminal Ctrl-C throws the line away and asks
+ * again. */
+char *pith_chat_lines_read(pith_chat_lines *lines);
+
+/* ---- The program (chat.c) and its commands (chat_command.c) ---- */
+typedef struct pith_chat_state {
+    pith_chat chat;
+    pith_chat_lines lines;
+    const pith_engine *engine;
+    char *system; /* owned; NULL: none */
+    bool json;    /* a reply is one JSON line */
+    bool quit;
+    int code; /* of the last reply */
+} pith_chat_state;
+
+/* Says text and prints the reply. */
+void pith_chat_exchange(pith_chat_state *state, const char *text);
+/* Tells how a reply ended, or why it failed. */
+void pith_chat_tell(pith_chat_state *state, pith_status status, const pith_error *error);
+/* Runs a line that begins with '/'. */
+void pith_chat_run_command(pith_chat_state *state, const char *line);
+extern const char pith_chat_commands_text[]; /* what /help prints */
 
 #endif

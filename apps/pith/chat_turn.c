@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The conversation of `pith chat`. Invariant: while ids_match, `ids` are exactly the ids of prompt
- * + reply, and the session holds (a prefix of)
- * them; the next prompt must begin with that text to be continued, else it is tokenized whole (a
- * template may rewrite old turns; then the
- * session keeps what is common). */
+ * The conversation of `pith chat`, never read twice.
+ *
+ * Invariant: `ids` stand for `text`, and at each mark both can be cut. The next prompt keeps the
+ * ids up to the last mark within what its text shares with `text` and tokenizes only the rest:
+ * so a template that trims a reply costs the trimmed tokens, /undo costs the last exchange, and a
+ * reply that was stopped goes on behind its last whole token. (A template that rewrites old turns
+ * costs what follows the first change.) A mark holds only while the messages before it are the
+ * same, since the same text may be the template's or the user's.
+ *
+ * Does not print but for the reply's text. Read next: src/engine/generate.c. */
 #include "base/memory.h"
 #include "pith/chat.h"
 
@@ -14,135 +19,51 @@ bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *sess
     *chat = (pith_chat){
         .model = model, .session = session, .capacity = n_ctx, .messages = json_array()};
     chat->ids = pith_alloc_array(n_ctx, sizeof *chat->ids);
-    if (chat->ids && chat->messages) return true;
-    pith_fail_memory(error, "the conversation", n_ctx * sizeof *chat->ids);
+    chat->marks = pith_alloc_array(n_ctx + 2, sizeof *chat->marks);
+    if (chat->ids && chat->marks && chat->messages) return true;
+    pith_fail_memory(error, "the conversation", n_ctx * (sizeof *chat->ids + sizeof *chat->marks));
     return false;
 }
 
 void pith_chat_deinit(pith_chat *chat) {
     json_decref(chat->messages);
-    pith_buffer_deinit(&chat->prompt);
-    pith_buffer_deinit(&chat->reply);
+    pith_buffer_deinit(&chat->text);
     pith_free(chat->ids);
+    pith_free(chat->marks);
     *chat = (pith_chat){0};
 }
 
-static void add_message(pith_chat *chat, const char *role, const char *text, size_t size) {
-    json_array_append_new(chat->messages, json_pack("{s:s, s:o}", "role", role, "content",
-                                                    pith_cli_json_text(text, size)));
+pith_span pith_chat_last_text(const pith_chat *chat) {
+    if (chat->reply_size == 0) return (pith_span){"", 0};
+    return (pith_span){chat->text.data + chat->reply_from, chat->reply_size};
 }
 
-static void drop_last_message(pith_chat *chat) {
-    size_t n = json_array_size(chat->messages);
-    if (n) json_array_remove(chat->messages, n - 1);
+/* ---- Messages ---- */
+
+static bool add_message(pith_chat *chat, const char *role, pith_span text) {
+    json_t *content = pith_cli_json_text(text.data, text.size);
+    json_t *message = content ? json_pack("{s:s, s:o}", "role", role, "content", content) : NULL;
+    return json_array_append_new(chat->messages, message) == 0;
+}
+
+/* Keeps the first n messages and the marks that hold with them. */
+static void keep_messages(pith_chat *chat, size_t n) {
+    while (json_array_size(chat->messages) > n)
+        json_array_remove(chat->messages, json_array_size(chat->messages) - 1);
+    while (chat->n_marks && chat->marks[chat->n_marks - 1].n_messages > n) chat->n_marks--;
 }
 
 void pith_chat_clear(pith_chat *chat, const char *system) {
-    json_array_clear(chat->messages);
-    if (system && system[0]) add_message(chat, "system", system, strlen(system));
-    chat->n_ids = 0;
-    chat->ids_match = false;
+    keep_messages(chat, 0);
+    if (system && system[0]) add_message(chat, "system", pith_span_of(system));
 }
 
-static pith_prompt *render(const pith_chat *chat, pith_error *error) {
-    json_t *context =
-        json_pack("{s:O, s:b}", "messages", chat->messages, "add_generation_prompt", 1);
-    char *json = context ? json_dumps(context, JSON_COMPACT) : NULL;
-    json_decref(context);
-    pith_prompt *prompt = NULL;
-    if (!json)
-        pith_fail_memory(error, "the conversation", 0);
-    else
-        pith_prompt_render(chat->model, NULL, json, &prompt, error);
-    json_free_t release;
-    json_get_alloc_funcs(NULL, &release);
-    if (json) release(json);
-    return prompt;
+void pith_chat_load(pith_chat *chat, json_t *messages) {
+    keep_messages(chat, 0);
+    json_array_extend(chat->messages, messages);
 }
 
-/* Where in the new prompt's text the ids that we hold end; 0 when they cannot be continued. */
-static size_t held_bytes(const pith_chat *chat, const char *text, size_t size) {
-    size_t before = chat->prompt.size, reply = chat->reply.size;
-    if (!chat->ids_match || before + reply > size || memcmp(text, chat->prompt.data, before) != 0)
-        return 0;
-    if (reply && memcmp(text + before, chat->reply.data, reply) != 0) return 0;
-    size_t at = before + reply;
-    int32_t last = chat->n_ids ? chat->ids[chat->n_ids - 1] : -1;
-    if (last < 0 || !pith_token_is_end(chat->model, last)) return at;
-    const char *piece = pith_token_piece(chat->model, last);
-    size_t n = piece ? strlen(piece) : 0;
-    return n <= size - at && memcmp(text + at, piece, n) == 0 ? at + n : 0;
-}
-
-/* Brings ids up to the prompt; false with a message when it does not fit into the context. */
-static bool take_prompt(pith_chat *chat, const pith_prompt *prompt, pith_error *error) {
-    size_t size = 0, n = 0;
-    const char *text = pith_prompt_text(prompt, &size);
-    size_t from = held_bytes(chat, text, size);
-    size_t kept = from ? chat->n_ids : 0;
-    pith_status status = pith_prompt_tokenize_from(chat->model, prompt, from, chat->ids + kept,
-                                                   chat->capacity - kept, &n, error);
-    if (status == PITH_ERROR_LIMIT)
-        pith_fail(error, status,
-                  "the conversation needs %zu tokens and the context holds %zu; /clear starts "
-                  "anew, --ctx makes it longer",
-                  kept + n, chat->capacity);
-    chat->ids_match = false;
-    if (status != PITH_OK) return false;
-    chat->n_ids = kept + n;
-    pith_buffer_reset(&chat->prompt);
-    pith_buffer_append(&chat->prompt, text, size);
-    return !chat->prompt.failed;
-}
-
-static int on_text(void *user, int32_t id, const char *text, size_t size) {
-    pith_chat *chat = user;
-    (void)id;
-    pith_buffer_append(&chat->reply, text, size);
-    return fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0;
-}
-
-static pith_status generate(pith_chat *chat, pith_error *error) {
-    pith_cli_progress progress = pith_cli_progress_start("reading", false);
-    pith_generate_options options = {.size = sizeof options,
-                                     .max_tokens = chat->max_tokens,
-                                     .on_text = on_text,
-                                     .user = chat,
-                                     .on_prompt = pith_cli_progress_step,
-                                     .prompt_user = &progress};
-    pith_buffer_reset(&chat->reply);
-    pith_cli_interrupt_watch(chat->session);
-    pith_status status = pith_generate(chat->session, chat->sampler, chat->ids, chat->n_ids,
-                                       &options, &chat->last, error);
-    pith_cli_interrupt_watch(NULL);
-    pith_cli_progress_end(&progress);
-    if (status != PITH_OK) return status;
-    size_t length = pith_session_length(chat->session);
-    memcpy(chat->ids, pith_session_ids(chat->session), length * sizeof *chat->ids);
-    chat->n_ids = length;
-    chat->ids_match = !chat->reply.failed;
-    return PITH_OK;
-}
-
-/* Reply to the messages as they stand. */
-static pith_status reply(pith_chat *chat, pith_error *error) {
-    pith_prompt *prompt = render(chat, error);
-    if (!prompt) return error->status;
-    bool ok = take_prompt(chat, prompt, error);
-    pith_prompt_free(prompt);
-    pith_status status = ok ? generate(chat, error) : error->status;
-    if (status == PITH_OK)
-        add_message(chat, "assistant", chat->reply.data ? chat->reply.data : "", chat->reply.size);
-    return status;
-}
-
-pith_status pith_chat_say(pith_chat *chat, const char *text, pith_error *error) {
-    add_message(chat, "user", text, strlen(text));
-    pith_status status = reply(chat, error);
-    if (status != PITH_OK) drop_last_message(chat);
-    return status;
-}
-
+/* "" where there is no such message. */
 static const char *role_of(const pith_chat *chat, size_t from_end) {
     size_t n = json_array_size(chat->messages);
     if (from_end >= n) return "";
@@ -151,25 +72,163 @@ static const char *role_of(const pith_chat *chat, size_t from_end) {
     return role ? role : "";
 }
 
+/* ---- Ids ---- */
+
+static void add_mark(pith_chat *chat) {
+    if (chat->n_marks == chat->capacity + 2) return;
+    chat->marks[chat->n_marks++] =
+        (pith_chat_mark){chat->text.size, chat->n_ids, json_array_size(chat->messages)};
+}
+
+static size_t common_bytes(const char *a, size_t a_size, const char *b, size_t b_size) {
+    size_t n = 0, most = a_size < b_size ? a_size : b_size;
+    while (n < most && a[n] == b[n]) n++;
+    return n;
+}
+
+/* The last mark within the text that both share; the start when there is none. Drops later ones. */
+static pith_chat_mark last_common_mark(pith_chat *chat, const char *text, size_t size) {
+    size_t same = common_bytes(chat->text.data, chat->text.size, text, size);
+    while (chat->n_marks && chat->marks[chat->n_marks - 1].bytes > same) chat->n_marks--;
+    return chat->n_marks ? chat->marks[chat->n_marks - 1] : (pith_chat_mark){0};
+}
+
+/* Brings ids and text up to the prompt. */
+static pith_status take_prompt(pith_chat *chat, const pith_prompt *prompt, pith_error *error) {
+    size_t size = 0, n = 0;
+    const char *text = pith_prompt_text(prompt, &size);
+    pith_chat_mark from = last_common_mark(chat, text, size);
+    pith_status status =
+        pith_prompt_tokenize_from(chat->model, prompt, from.bytes, chat->ids + from.n_ids,
+                                  chat->capacity - from.n_ids, &n, error);
+    pith_buffer_reset(&chat->text);
+    pith_buffer_append(&chat->text, text, size);
+    if (chat->text.failed) {
+        chat->n_marks = 0;
+        pith_buffer_deinit(&chat->text);
+        return pith_fail_memory(error, "the conversation", size);
+    }
+    if (status == PITH_ERROR_LIMIT)
+        return pith_fail(error, status,
+                         "the conversation needs %zu tokens and the context holds %zu; /clear "
+                         "starts anew, --ctx makes it longer",
+                         from.n_ids + n, chat->capacity);
+    if (status != PITH_OK) return status;
+    chat->n_ids = from.n_ids + n;
+    add_mark(chat);
+    return PITH_OK;
+}
+
+/* ---- Replies ---- */
+
+/* Whether text may be cut behind this token: it completed a character and began no other. */
+static bool ends_character(const pith_chat *chat, int32_t id, size_t told) {
+    size_t size = 0;
+    const char *bytes = pith_token_text(chat->model, id, &size);
+    return told > 0 && bytes && pith_utf8_incomplete(bytes, size) == 0;
+}
+
+/* Keeps each id with the place of its text. */
+static int on_text(void *user, int32_t id, const char *text, size_t size) {
+    pith_chat *chat = user;
+    pith_cli_progress_end(&chat->progress);
+    pith_buffer_append(&chat->text, text, size);
+    if (id >= 0 && chat->n_ids < chat->capacity) {
+        chat->ids[chat->n_ids++] = id;
+        if (ends_character(chat, id, size)) add_mark(chat);
+    }
+    if (chat->quiet) return 0;
+    return fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0;
+}
+
+/* The end token stands for what the template writes behind a reply, if it writes that. */
+static void add_end_token(pith_chat *chat) {
+    int32_t last = chat->ids[chat->n_ids - 1];
+    const char *piece = pith_token_piece(chat->model, last);
+    if (!piece || !pith_token_is_end(chat->model, last)) return;
+    chat->n_ids--;
+    add_mark(chat); /* the whole reply, without it */
+    chat->n_ids++;
+    pith_buffer_append_text(&chat->text, piece);
+    add_mark(chat);
+}
+
+static pith_status generate(pith_chat *chat, pith_error *error) {
+    chat->progress = pith_cli_progress_start("reading the conversation");
+    pith_generate_options options = {.size = sizeof options,
+                                     .max_tokens = chat->max_tokens,
+                                     .on_text = on_text,
+                                     .user = chat,
+                                     .on_prompt = pith_cli_progress_step,
+                                     .prompt_user = &chat->progress};
+    size_t n_prompt = chat->n_ids;
+    chat->reply_from = chat->text.size;
+    pith_cli_interrupt_watch(chat->session);
+    pith_status status = pith_generate(chat->session, chat->sampler, chat->ids, n_prompt, &options,
+                                       &chat->last, error);
+    pith_cli_interrupt_watch(NULL);
+    pith_cli_progress_end(&chat->progress);
+    if (status == PITH_OK && chat->last.n_predicted == 0)
+        status = chat->last.stop == PITH_STOP_CANCELLED
+                     ? pith_fail(error, PITH_ERROR_CANCELLED, "stopped before the first token")
+                     : pith_fail(error, PITH_ERROR_LIMIT,
+                                 "the conversation fills the context of %zu tokens; /clear starts "
+                                 "anew, --ctx makes it longer",
+                                 chat->capacity);
+    if (status == PITH_OK && chat->text.failed)
+        status = pith_fail_memory(error, "the reply", chat->text.size);
+    if (status == PITH_OK) {
+        chat->reply_size = chat->text.size - chat->reply_from;
+        add_end_token(chat);
+    }
+    return status;
+}
+
+/* Reply to the messages as they stand. */
+static pith_status reply(pith_chat *chat, pith_error *error) {
+    chat->last = (pith_generation){0};
+    chat->reply_size = 0;
+    pith_prompt *prompt = pith_cli_render_chat(chat->model, chat->messages, error);
+    if (!prompt) return error->status;
+    pith_status status = take_prompt(chat, prompt, error);
+    pith_prompt_free(prompt);
+    if (status == PITH_OK) status = generate(chat, error);
+    if (status != PITH_OK) return status;
+    bool added = add_message(chat, "assistant", pith_chat_last_text(chat));
+    return added ? PITH_OK : pith_fail_memory(error, "the reply", chat->text.size);
+}
+
+pith_status pith_chat_say(pith_chat *chat, const char *text, pith_error *error) {
+    size_t n = json_array_size(chat->messages);
+    pith_status status = add_message(chat, "user", pith_span_of(text))
+                             ? reply(chat, error)
+                             : pith_fail_memory(error, "the message", strlen(text));
+    if (status != PITH_OK) keep_messages(chat, n);
+    return status;
+}
+
 pith_status pith_chat_retry(pith_chat *chat, pith_error *error) {
+    size_t n = json_array_size(chat->messages);
     if (strcmp(role_of(chat, 0), "assistant") != 0)
         return pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no reply to make again");
-    json_t *old = json_incref(json_array_get(chat->messages, json_array_size(chat->messages) - 1));
-    drop_last_message(chat);
-    chat->ids_match = false;
+    json_t *old = json_incref(json_array_get(chat->messages, n - 1));
+    keep_messages(chat, n - 1);
     pith_status status = reply(chat, error);
-    if (status != PITH_OK) json_array_append(chat->messages, old);
+    if (status != PITH_OK) {
+        keep_messages(chat, n - 1);
+        json_array_append(chat->messages, old);
+    }
     json_decref(old);
     return status;
 }
 
 char *pith_chat_undo(pith_chat *chat) {
-    if (strcmp(role_of(chat, 0), "assistant") == 0) drop_last_message(chat);
-    if (strcmp(role_of(chat, 0), "user") != 0) return NULL;
-    json_t *content = json_object_get(
-        json_array_get(chat->messages, json_array_size(chat->messages) - 1), "content");
+    size_t n = json_array_size(chat->messages);
+    if (strcmp(role_of(chat, 0), "assistant") == 0) n--;
+    if (n == 0 || strcmp(role_of(chat, json_array_size(chat->messages) - n), "user") != 0)
+        return NULL;
+    json_t *content = json_object_get(json_array_get(chat->messages, n - 1), "content");
     char *text = pith_copy_text(json_string_value(content), json_string_length(content));
-    drop_last_message(chat);
-    chat->ids_match = false;
+    if (text) keep_messages(chat, n - 1);
     return text;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the commands of the program share: options, finding models, progress on stderr, JSON on
- * stdout, exit codes.
- * Text goes to stdout and nothing else does; notes, progress and statistics go to stderr. */
+ * stdout, exit codes. One section a file.
+ * Invariant: text goes to stdout and nothing else does; notes, progress and statistics go to
+ * stderr. Whatever fails is one sentence `pith: ...` on stderr and a code from pith_exit.
+ * Read next: main.c, then run.c. */
 #ifndef PITH_APPS_PITH_CLI_H
 #define PITH_APPS_PITH_CLI_H
 
@@ -43,10 +45,12 @@ typedef struct pith_cli_command {
 } pith_cli_command;
 
 /* Parses argv[1..]; words that are no options are collected in order in words (capacity argc).
- * Returns -1 to go on, or the exit code when
- * --help was asked for or something is wrong (already told). */
+ * Returns -1 to go on, or the exit code when --help was asked for or something is wrong (already
+ * told). */
 int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const char **words,
                    int *n_words);
+/* The same for a command that takes options alone. */
+int pith_cli_parse_alone(const pith_cli_command *command, int argc, char **argv);
 /* "pith: TEXT" on stderr; returns PITH_EXIT_USAGE. */
 int pith_cli_usage(const pith_cli_command *command, const char *format, ...) PITH_PRINTF(2, 3);
 /* "pith: TEXT" on stderr; returns PITH_EXIT_FAILURE. */
@@ -70,15 +74,24 @@ void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI
 /* Path of a model given as path or as a name in the models folder; NULL with a message in *error.
  * Caller frees with pith_free. */
 char *pith_cli_find_model(const char *name, pith_error *error);
-/* "$PITH_HOME/models", else below the XDG cache. Caller frees with pith_free; NULL without memory.
- * */
+/* The folder of everything that pith keeps: "$PITH_HOME", else pith/ below the XDG cache. Caller
+ * frees with pith_free; NULL without memory. */
+char *pith_cli_home_folder(void);
+/* models/ in it. Caller frees with pith_free; NULL without memory. */
 char *pith_cli_models_folder(void);
 /* Opens what -m names, shows progress, prints the model's notes. Exit code, or -1 when *model is
  * open. */
 int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values,
                         bool vocab_only, pith_model **model);
+/* n_ctx_wanted: the context where --ctx says nothing; 0: the model's, at most 4096. Exit code, or
+ * -1 when both are open. */
 int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                          int32_t n_ctx_wanted, pith_engine **engine, pith_session **session);
+
+/* ---- Sampling (sampler_option.c): --temp --top-k --top-p --min-p, penalties, --seed ---- */
+enum { PITH_CLI_SAMPLER_OPTIONS = 8 };
+void pith_cli_sampler_options(pith_sampler_options *values,
+                              pith_cli_option out[PITH_CLI_SAMPLER_OPTIONS]);
 
 /* ---- Progress (progress.c): a line on stderr for what takes longer than a second ---- */
 typedef struct pith_cli_progress {
@@ -86,37 +99,69 @@ typedef struct pith_cli_progress {
     uint64_t start_ns, shown_ns;
     bool shown, quiet;
 } pith_cli_progress;
-pith_cli_progress pith_cli_progress_start(const char *what, bool quiet);
+pith_cli_progress pith_cli_progress_start(const char *what);
 int pith_cli_progress_step(void *progress, double fraction); /* a pith_progress */
+/* Clears the line; the progress is not shown again. Call it before anything else is printed. */
 void pith_cli_progress_end(pith_cli_progress *progress);
 
 /* ---- Output (output.c) ---- */
 /* Writes the JSON and a newline to stdout, releases it. Exit code. */
 int pith_cli_print_json(json_t *json);
-/* A JSON string even when the bytes are not UTF-8 (ill-formed bytes become U+FFFD). */
+/* A JSON string even when the bytes are not UTF-8 (ill-formed bytes become U+FFFD). NULL without
+ * memory. */
 json_t *pith_cli_json_text(const char *text, size_t size);
+json_t *pith_cli_json_string(const char *text); /* the same for a NUL-terminated text */
+/* Sets a key that may be no UTF-8; the value is released. */
+void pith_cli_json_set(json_t *object, const char *key, json_t *value);
+json_t *pith_cli_json_ids(const int32_t *ids, size_t n);
+/* At most `limit` bytes of text that a file brought, on one line and without control characters,
+ * so that it cannot steer the terminal. */
+void pith_cli_print_clean(const char *text, size_t size, size_t limit);
+/* Flushes stdout; a full disk or a closed pipe becomes a message. Exit code. */
+int pith_cli_finish(void);
+
+/* ---- Input (input.c) ---- */
 /* Everything of a stream or file into *out; false with a message in error. limit in bytes. */
 bool pith_cli_read_all(FILE *file, const char *name, size_t limit, pith_buffer *out,
                        pith_error *error);
+/* "-" is standard input. */
 bool pith_cli_read_file(const char *path, size_t limit, pith_buffer *out, pith_error *error);
-/* Flushes stdout; a full disk or a closed pipe becomes a message. Exit code. */
-int pith_cli_finish(void);
 /* Ids of text; NULL with a message in error. *n_ids set. Caller frees with pith_free. */
 int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t size, unsigned flags,
                            size_t *n_ids, pith_error *error);
-/* Renders {"messages", "add_generation_prompt"} with the model's template and tokenizes it; NULL
- * with a message. */
-int32_t *pith_cli_chat_ids(const pith_model *model, json_t *messages, size_t *n_ids,
-                           pith_error *error);
-/* "1,2,3" -> ids. */
+/* Renders {"messages", "add_generation_prompt"} with the model's template; NULL with a message. */
+pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pith_error *error);
+/* "1,2,3" -> ids. NULL with a message. Caller frees with pith_free. */
 int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_error *error);
 
-/* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends the program ----
- * */
+/* ---- Replies (reply_json.c): what --json prints for one reply ---- */
+typedef struct pith_cli_reply {
+    const pith_model *model;
+    const pith_engine *engine;
+    const pith_session *session; /* its last ids are the reply's */
+    const int32_t *prompt_ids;   /* [made->n_prompt] */
+    pith_span text;
+    const pith_generation *made;
+} pith_cli_reply;
+json_t *pith_cli_reply_json(const pith_cli_reply *reply);
+/* Times and speeds in one line on stderr. */
+void pith_cli_print_stats(const pith_generation *made);
+
+/* ---- The system (host.c): what differs between systems ---- */
+/* The program's arguments in UTF-8 and standard streams that change no byte. */
+void pith_cli_host_open(int *argc, char ***argv);
+FILE *pith_cli_open_file(const char *path, const char *mode); /* fopen with a UTF-8 path */
+bool pith_cli_is_terminal(FILE *file);
+bool pith_cli_is_device(const char *path); /* it exists and is neither a file nor a folder */
+/* 0, also when the folder is there already, or errno. Makes only the last part of the path. */
+int pith_cli_make_folder(const char *path);
+/* Makes every part of the path. */
+int pith_cli_make_folders(const char *path);
+
+/* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends the program --- */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */
 /* A file that was cut short while it is mapped becomes a sentence and exit code 1. */
 void pith_cli_watch_faults(void);
-bool pith_cli_interrupted(void);                      /* and forgets it */
 
 /* ---- Commands: argv[0] is the command's name; the exit code is returned ---- */
 int pith_command_run(int argc, char **argv);

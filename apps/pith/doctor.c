@@ -12,11 +12,11 @@ static json_t *describe(const pith_system_info *info) {
         json_object_set_new(libraries, name, json_string(value));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
-    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "version", pith_version(),
-                     "cpu", info->cpu, "tiers", info->features, "cores", info->n_cores,
-                     "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
-                     (json_int_t)info->memory_available_bytes, "architectures", architectures,
-                     "libraries", libraries, "kernels", kernels);
+    return json_pack("{s:s, s:o, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "version", pith_version(),
+                     "cpu", pith_cli_json_string(info->cpu), "tiers", info->features, "cores",
+                     info->n_cores, "memory_bytes", (json_int_t)info->memory_bytes,
+                     "memory_available_bytes", (json_int_t)info->memory_available_bytes,
+                     "architectures", architectures, "libraries", libraries, "kernels", kernels);
 }
 
 static int print_text(const pith_system_info *info) {
@@ -44,12 +44,7 @@ int pith_command_doctor(int argc, char **argv) {
     pith_cli_command command = {
         "pith doctor [--json]", "Shows processor, memory, kernels and libraries in use.", table, 1,
         "PITH_CPU=ref|avx2|avxvnni|avx512|neon|... lowers the machine for a test."};
-    const char **words = pith_alloc_array((size_t)argc, sizeof *words);
-    if (!words) return pith_cli_fail_text("out of memory");
-    int n_words = 0;
-    int code = pith_cli_parse(&command, argc, argv, words, &n_words);
-    if (code < 0 && n_words > 0) code = pith_cli_usage(&command, "what is '%s'?", words[0]);
-    pith_free(words);
+    int code = pith_cli_parse_alone(&command, argc, argv);
     if (code >= 0) return code;
     pith_system_info info = {0};
     pith_error error = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith inspect`: metadata, tensors, sizes and chat template of a GGUF file, without loading it.
- * On a broken file it says where. */
+ * `pith inspect`: metadata, tensors, sizes and chat template of a GGUF file (all parts of a split
+ * one), without loading it. On a broken file it says where.
+ * Invariant: names and values from the file cannot steer the terminal or break the JSON. */
 #include "base/memory.h"
 #include "pith/cli.h"
 
@@ -30,23 +31,25 @@ static void value_text(const pith_file *file, uint64_t index, size_t items, pith
     pith_free(large);
 }
 
+enum { VALUE_SHOWN = 200, NAME_SHOWN = 400 };
+
+/* A name in a column that is `width` wide. */
+static void print_name(const char *name, int width) {
+    size_t size = strlen(name);
+    pith_cli_print_clean(name, size, NAME_SHOWN);
+    for (int i = (int)(size < NAME_SHOWN ? size : NAME_SHOWN); i < width; i++) putchar(' ');
+}
+
 static void print_value(const char *key, const char *type, const pith_buffer *text) {
-    printf("  %-44s %-9s ", key, type);
-    size_t shown = 0;
-    for (size_t i = 0; i < text->size && shown < 200; i++, shown++) {
-        unsigned char c = (unsigned char)text->data[i];
-        if (c == '\n')
-            fputs("\\n", stdout);
-        else if (c < 0x20 || c == 0x7F)
-            printf("\\x%02x", c);
-        else
-            putchar(c);
-    }
-    if (shown < text->size) printf("... (%zu bytes)", text->size);
+    fputs("  ", stdout);
+    print_name(key, 44);
+    printf(" %-9s ", type);
+    pith_cli_print_clean(text->data ? text->data : "", text->size, VALUE_SHOWN);
     putchar('\n');
 }
 
 static void print_tensors(const pith_file *file) {
+    uint32_t n_shards = pith_file_summarize(file).n_shards;
     pith_file_tensor t;
     for (uint64_t i = 0; pith_file_tensor_at(file, i, &t); i++) {
         char shape[96];
@@ -54,36 +57,45 @@ static void print_tensors(const pith_file *file) {
         for (uint32_t d = 0; d < t.n_dims && n < 80; d++)
             n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%llu", d ? " x " : "",
                           (unsigned long long)t.shape[d]);
-        printf("  %-44s %-8s %-24s %14llu at %llu\n", t.name, t.type, n ? shape : "1",
-               (unsigned long long)t.bytes, (unsigned long long)t.offset);
+        fputs("  ", stdout);
+        print_name(t.name, 44);
+        printf(" %-8s %-24s %14llu at %llu", t.type, n ? shape : "1", (unsigned long long)t.bytes,
+               (unsigned long long)t.offset);
+        if (n_shards > 1) printf(" of file %u", (unsigned)t.shard + 1);
+        putchar('\n');
     }
 }
 
-static int print_text(const inspect_options *o, const pith_file *file, const char *path) {
+static void print_summary(const pith_file *file, const char *path) {
     pith_error error = {0};
     pith_file_summary s = pith_file_summarize(file);
     bool runs = pith_file_check(file, &error) == PITH_OK;
     printf("%s\n  GGUF version %u, %u file%s, %.1f MB, %llu tensors, %.1f M parameters, %.2f bits "
-           "each\n  architecture %s: %s%s\n",
+           "each\n  architecture ",
            path, (unsigned)s.version, (unsigned)s.n_shards, s.n_shards == 1 ? "" : "s",
            (double)s.total_bytes * 1e-6, (unsigned long long)s.n_tensors,
            (double)s.n_parameters * 1e-6,
-           s.n_parameters ? (double)s.tensor_bytes * 8 / (double)s.n_parameters : 0.0,
-           s.architecture, runs ? "runs" : "does not run: ", runs ? "" : error.text);
+           s.n_parameters ? (double)s.tensor_bytes * 8 / (double)s.n_parameters : 0.0);
+    print_name(s.architecture, 0);
+    fputs(runs ? ": runs" : ": does not run: ", stdout);
+    if (!runs) pith_cli_print_clean(error.text, strlen(error.text), NAME_SHOWN);
+    putchar('\n');
+}
+
+static int print_text(const inspect_options *o, const pith_file *file, const char *path) {
+    pith_file_summary s = pith_file_summarize(file);
     pith_buffer text = {0};
-    if (o->metadata) {
-        printf("metadata (%llu)\n", (unsigned long long)s.n_metadata);
-        for (uint64_t i = 0; i < s.n_metadata; i++) {
-            value_text(file, i, (size_t)o->items, &text);
-            print_value(pith_file_key(file, i), pith_file_value_type(file, i), &text);
-        }
+    print_summary(file, path);
+    if (o->metadata) printf("metadata (%llu)\n", (unsigned long long)s.n_metadata);
+    for (uint64_t i = 0; o->metadata && i < s.n_metadata; i++) {
+        value_text(file, i, (size_t)o->items, &text);
+        print_value(pith_file_key(file, i), pith_file_value_type(file, i), &text);
     }
-    if (o->tensors) {
-        printf("tensors (%llu)\n", (unsigned long long)s.n_tensors);
-        print_tensors(file);
-    }
+    if (o->tensors) printf("tensors (%llu)\n", (unsigned long long)s.n_tensors);
+    if (o->tensors) print_tensors(file);
+    bool failed = text.failed;
     pith_buffer_deinit(&text);
-    return pith_cli_finish();
+    return failed ? pith_cli_fail_text("out of memory for a value of %s", path) : pith_cli_finish();
 }
 
 static int print_template(const pith_file *file) {
@@ -106,11 +118,10 @@ static json_t *json_tensors(const pith_file *file) {
         json_t *shape = json_array();
         for (uint32_t d = 0; d < t.n_dims; d++)
             json_array_append_new(shape, json_integer((json_int_t)t.shape[d]));
-        json_array_append_new(list,
-                              json_pack("{s:o, s:s, s:o, s:I, s:I, s:i}", "name",
-                                        pith_cli_json_text(t.name, strlen(t.name)), "type", t.type,
-                                        "shape", shape, "offset", (json_int_t)t.offset, "bytes",
-                                        (json_int_t)t.bytes, "shard", (int)t.shard));
+        json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:I, s:I, s:i}", "name",
+                                              pith_cli_json_string(t.name), "type", t.type, "shape",
+                                              shape, "offset", (json_int_t)t.offset, "bytes",
+                                              (json_int_t)t.bytes, "shard", (int)t.shard));
     }
     return list;
 }
@@ -123,24 +134,25 @@ static int print_json(const inspect_options *o, const pith_file *file) {
     pith_buffer text = {0};
     for (uint64_t i = 0; i < s.n_metadata; i++) {
         value_text(file, i, (size_t)o->items, &text);
-        json_object_set_new(metadata, pith_file_key(file, i),
-                            json_pack("{s:s, s:o}", "type", pith_file_value_type(file, i), "value",
-                                      pith_cli_json_text(text.data ? text.data : "", text.size)));
+        pith_cli_json_set(metadata, pith_file_key(file, i),
+                          json_pack("{s:s, s:o}", "type", pith_file_value_type(file, i), "value",
+                                    pith_cli_json_text(text.data ? text.data : "", text.size)));
     }
     pith_buffer_deinit(&text);
     return pith_cli_print_json(
-        json_pack("{s:b, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:o, s:o}", "runs", runs, "why",
-                  runs ? "" : error.text, "architecture", s.architecture, "version", (int)s.version,
-                  "shards", (int)s.n_shards, "total_bytes", (json_int_t)s.total_bytes,
-                  "tensor_bytes", (json_int_t)s.tensor_bytes, "parameters",
-                  (json_int_t)s.n_parameters, "tensors", json_tensors(file), "metadata", metadata));
+        json_pack("{s:b, s:o, s:o, s:i, s:i, s:I, s:I, s:I, s:o, s:o}", "runs", runs, "why",
+                  pith_cli_json_string(runs ? "" : error.text), "architecture",
+                  pith_cli_json_string(s.architecture), "version", (int)s.version, "shards",
+                  (int)s.n_shards, "total_bytes", (json_int_t)s.total_bytes, "tensor_bytes",
+                  (json_int_t)s.tensor_bytes, "parameters", (json_int_t)s.n_parameters, "tensors",
+                  json_tensors(file), "metadata", metadata));
 }
 
 static int inspect_broken(const inspect_options *o, const pith_error *error) {
     if (!o->json) return pith_cli_fail(error);
     pith_cli_print_json(json_pack("{s:b, s:o, s:s, s:[], s:{}}", "runs", 0, "why",
-                                  pith_cli_json_text(error->text, strlen(error->text)),
-                                  "architecture", "", "tensors", "metadata"));
+                                  pith_cli_json_string(error->text), "architecture", "", "tensors",
+                                  "metadata"));
     return PITH_EXIT_FAILURE;
 }
 

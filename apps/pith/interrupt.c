@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Signals. Ctrl-C: the first one stops the running reply (its text is kept), the second one within
- * it ends the program. SIGBUS: a mapped model file that was cut short becomes a sentence. */
+ * it ends the program. SIGBUS: a mapped model file that was cut short becomes a sentence.
+ * Ctrl-C while a line is typed is chat_line.c's. */
+#if !defined(_WIN32)
+#define _DEFAULT_SOURCE /* POSIX and BSD names under -std=c11 */
+#endif
+
 #include "pith/cli.h"
 
 #include <signal.h>
@@ -17,6 +22,7 @@ static void on_interrupt(int signal_number) {
     pith_session *session = watched;
     n_interrupts = n_interrupts + 1;
     if (session && n_interrupts == 1) {
+        signal(signal_number, on_interrupt); /* some systems forget the handler */
         pith_session_cancel(session);
         return;
     }
@@ -30,16 +36,10 @@ void pith_cli_interrupt_watch(pith_session *session) {
     signal(SIGINT, session ? on_interrupt : SIG_DFL);
 }
 
-bool pith_cli_interrupted(void) {
-    bool was = n_interrupts > 0;
-    n_interrupts = 0;
-    return was;
-}
-
 #if defined(SIGBUS)
 static void on_bus_error(int signal_number) {
-    static const char text[] = "\npith: the model file was cut short or its disk failed while it was in "
-                               "use (--load pack reads it into memory first)\n";
+    static const char text[] = "\npith: the model file was cut short or its disk failed while it "
+                               "was in use (--load pack reads it into memory first)\n";
     (void)signal_number;
     ssize_t ignored = write(2, text, sizeof text - 1);
     (void)ignored;

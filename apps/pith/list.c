@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `pith list`: the models in the models folder, with what their headers say. A broken file is
- * listed with its fault. */
+ * listed with its fault; a split model is one line, under the name of its first file. */
 #include "base/memory.h"
 #include "pith/cli.h"
 
@@ -19,6 +19,17 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* "NAME-00002-of-00003.gguf": a part that the first one brings along. */
+static bool is_later_part(const char *name, size_t size) {
+    unsigned part = 0, parts = 0;
+    int used = 0;
+    enum { ENDING = sizeof "-00002-of-00003.gguf" - 1 };
+    if (size < ENDING) return false;
+    const char *end = name + size - ENDING;
+    return sscanf(end, "-%5u-of-%5u.gguf%n", &part, &parts, &used) == 2 && used == ENDING &&
+           part > 1 && part <= parts;
+}
+
 /* Names of the .gguf files of the folder, sorted; a missing folder has none. */
 static int read_folder(const char *folder, list_names *names) {
     DIR *dir = opendir(folder);
@@ -29,6 +40,7 @@ static int read_folder(const char *folder, list_names *names) {
     for (struct dirent *entry; (entry = readdir(dir));) {
         size_t size = strlen(entry->d_name);
         if (size < 6 || strcmp(entry->d_name + size - 5, ".gguf") != 0) continue;
+        if (is_later_part(entry->d_name, size)) continue;
         char **grown = pith_realloc(names->items, (names->n + 1) * sizeof *grown);
         if (grown) names->items = grown;
         if (grown) grown[names->n] = pith_copy_text(entry->d_name, size);
@@ -43,6 +55,14 @@ static int read_folder(const char *folder, list_names *names) {
     return -1;
 }
 
+static void print_row(const char *name, uint64_t bytes, const char *what, const char *why) {
+    printf("%-36s %8.1f MB  ", name, (double)bytes * 1e-6);
+    pith_cli_print_clean(what, strlen(what), 64);
+    if (why[0]) fputs(": ", stdout);
+    pith_cli_print_clean(why, strlen(why), 400);
+    putchar('\n');
+}
+
 static json_t *describe(const char *folder, const char *name, bool show) {
     pith_buffer path = {0};
     pith_error error = {0};
@@ -51,19 +71,17 @@ static json_t *describe(const char *folder, const char *name, bool show) {
     json_t *json = json_pack("{s:o, s:o}", "name", pith_cli_json_text(name, strlen(name) - 5),
                              "path", pith_cli_json_text(path.data ? path.data : "", path.size));
     if (path.failed || pith_file_open(path.data, &file, &error) != PITH_OK) {
-        json_object_set_new(json, "error", pith_cli_json_text(error.text, strlen(error.text)));
-        if (show) printf("%-36s broken: %s\n", name, error.text);
+        json_object_set_new(json, "error", pith_cli_json_string(error.text));
+        if (show) print_row(name, 0, "broken", error.text);
     } else {
         pith_file_summary s = pith_file_summarize(file);
         bool runs = pith_file_check(file, &error) == PITH_OK;
-        json_object_set_new(json, "architecture",
-                            pith_cli_json_text(s.architecture, strlen(s.architecture)));
+        json_object_set_new(json, "architecture", pith_cli_json_string(s.architecture));
         json_object_set_new(json, "bytes", json_integer((json_int_t)s.total_bytes));
         json_object_set_new(json, "parameters", json_integer((json_int_t)s.n_parameters));
         json_object_set_new(json, "runs", json_boolean(runs));
-        if (show)
-            printf("%-36s %8.1f MB  %-10s %s\n", name, (double)s.total_bytes * 1e-6, s.architecture,
-                   runs ? "" : error.text);
+        json_object_set_new(json, "why", pith_cli_json_string(runs ? "" : error.text));
+        if (show) print_row(name, s.total_bytes, s.architecture, runs ? "" : error.text);
     }
     pith_file_close(file);
     pith_buffer_deinit(&path);
@@ -76,14 +94,8 @@ int pith_command_list(int argc, char **argv) {
     pith_cli_command command = {
         "pith list [--json]", "Lists the models in the models folder.", table, 1,
         "The folder is $PITH_HOME/models, else pith/models below the user's cache folder."};
-    const char **words = pith_alloc_array((size_t)argc, sizeof *words);
-    if (!words) return pith_cli_fail_text("out of memory");
-    int n_words = 0;
-    int code = pith_cli_parse(&command, argc, argv, words, &n_words);
-    if (code < 0 && n_words > 0) code = pith_cli_usage(&command, "what is '%s'?", words[0]);
-    pith_free(words);
+    int code = pith_cli_parse_alone(&command, argc, argv);
     if (code >= 0) return code;
-
     char *folder = pith_cli_models_folder();
     list_names names = {0};
     code = folder ? read_folder(folder, &names) : pith_cli_fail_text("out of memory");
@@ -94,9 +106,9 @@ int pith_command_list(int argc, char **argv) {
     }
     if (code < 0 && names.n == 0) fprintf(stderr, "note: there are no models in %s\n", folder);
     if (code < 0)
-        code =
-            json ? pith_cli_print_json(json_pack("{s:s, s:O}", "folder", folder, "models", models))
-                 : pith_cli_finish();
+        code = json ? pith_cli_print_json(json_pack("{s:o, s:O}", "folder",
+                                                    pith_cli_json_string(folder), "models", models))
+                    : pith_cli_finish();
     json_decref(models);
     pith_free(names.items);
     pith_free(folder);

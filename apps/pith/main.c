@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * main(): names the commands and calls one. Each command lives in a file of its name; what they
- * share is cli.h.
- * Exit codes: 0 success, 1 failure, 2 usage. */
+ * share is cli.h. Exit codes: 0 success, 1 failure, 2 usage. Read next: run.c. */
 #include "pith/cli.h"
 
 #include <string.h>
@@ -38,6 +37,7 @@ static void print_help(FILE *out) {
 }
 
 int main(int argc, char **argv) {
+    pith_cli_host_open(&argc, &argv);
     if (argc < 2) {
         print_help(stderr);
         return PITH_EXIT_USAGE;

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "pith/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,39 +43,64 @@ static char *join(const char *a, const char *b, const char *c) {
     return text;
 }
 
-char *pith_cli_models_folder(void) {
+char *pith_cli_home_folder(void) {
     const char *home = getenv("PITH_HOME");
-    if (home && home[0]) return join(home, "/models", "");
+    if (home && home[0]) return join(home, "", "");
     const char *cache = getenv("XDG_CACHE_HOME");
-    if (cache && cache[0]) return join(cache, "/pith/models", "");
+    if (cache && cache[0]) return join(cache, "/pith", "");
     const char *user = getenv("HOME");
     if (!user || !user[0]) user = getenv("LOCALAPPDATA");
-    return join(user && user[0] ? user : ".", "/.cache/pith/models", "");
+    return join(user && user[0] ? user : ".", "/.cache/pith", "");
 }
 
-static bool can_open(const char *path) {
-    FILE *file = fopen(path, "rb");
-    if (file) fclose(file);
-    return file != NULL;
+char *pith_cli_models_folder(void) {
+    char *home = pith_cli_home_folder();
+    char *folder = home ? join(home, "/models", "") : NULL;
+    pith_free(home);
+    return folder;
+}
+
+/* 0 or why not. */
+static int try_open(const char *path) {
+    errno = 0;
+    FILE *file = pith_cli_open_file(path, "rb");
+    if (!file) return errno ? errno : ENOENT;
+    fclose(file);
+    return 0;
+}
+
+/* folder/name or folder/name.gguf, whichever can be opened; NULL when neither can. */
+static char *find_in_folder(const char *folder, const char *name) {
+    static const char *const endings[] = {".gguf", ""};
+    pith_buffer path = {0};
+    char *found = NULL;
+    for (size_t i = 0; i < 2 && !found; i++) {
+        pith_buffer_reset(&path);
+        pith_buffer_append_format(&path, "%s/%s%s", folder, name, endings[i]);
+        if (!path.failed && try_open(path.data) == 0) found = pith_copy_text(path.data, path.size);
+    }
+    pith_buffer_deinit(&path);
+    return found;
 }
 
 char *pith_cli_find_model(const char *name, pith_error *error) {
-    if (can_open(name)) return pith_copy_text(name, strlen(name));
+    int code = try_open(name);
+    if (code == 0) {
+        char *same = pith_copy_text(name, strlen(name));
+        if (!same) pith_fail_memory(error, "a path", strlen(name));
+        return same;
+    }
     char *folder = pith_cli_models_folder();
-    char *base = folder ? join(folder, "/", name) : NULL;
-    char *path = base ? join(base, ".gguf", "") : NULL;
-    char *found = NULL;
-    if (!strchr(name, '/') && path && can_open(path))
-        found = path;
-    else if (!strchr(name, '/') && base && can_open(base))
-        found = base;
-    if (!found)
+    char *found = folder && !strchr(name, '/') ? find_in_folder(folder, name) : NULL;
+    if (!found && code != ENOENT)
+        pith_fail(error, PITH_ERROR_IO, "%s could not be opened: %s", name, strerror(code));
+    else if (!found && strchr(name, '/'))
+        pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no file %s", name);
+    else if (!found)
         pith_fail(error, PITH_ERROR_NOT_FOUND,
-                  "there is no model '%s': neither a file here nor in %s", name,
-                  folder ? folder : "the models folder");
-    if (base && base != found) pith_free(base);
-    if (path && path != found) pith_free(path);
-    if (folder) pith_free(folder);
+                  "there is no model '%s': neither a file here nor in %s (`pith list` shows them)",
+                  name, folder ? folder : "the models folder");
+    pith_free(folder);
     return found;
 }
 
@@ -84,7 +110,7 @@ int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *v
     pith_error error = {0};
     char *path = pith_cli_find_model(values->model, &error);
     if (!path) return pith_cli_fail(&error);
-    pith_cli_progress progress = pith_cli_progress_start("loading the model", false);
+    pith_cli_progress progress = pith_cli_progress_start("loading the model");
     pith_model_options options = {.size = sizeof options,
                                   .load = (pith_load)values->load,
                                   .memory_limit = values->memory,

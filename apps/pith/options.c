@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Command line options from one table per command: parsing, --help, and sentences for what is
- * wrong.
- * `--name value`, `--name=value` and `-n value` are understood; `--` ends the options. Numbers are
- * checked whole. */
+ * wrong. `--name value`, `--name=value` and `-n value` are understood; `--` ends the options.
+ * Numbers are checked whole. */
+#include "base/memory.h"
 #include "pith/cli.h"
 
 #include <errno.h>
@@ -122,8 +122,8 @@ static int store(const pith_cli_command *command, const pith_cli_option *option,
             return pith_cli_usage(command, "--%s needs a %s, not '%s'", option->name,
                                   option->kind == PITH_CLI_INT ? "whole number" : "number", value);
         if (number < option->min || number > option->max)
-            return pith_cli_usage(command, "--%s must be between %g and %g, not %s", option->name,
-                                  option->min, option->max, value);
+            return pith_cli_usage(command, "--%s must be between %.10g and %.10g, not %s",
+                                  option->name, option->min, option->max, value);
         if (option->kind == PITH_CLI_INT)
             *(int32_t *)option->target = (int32_t)number;
         else
@@ -186,4 +186,14 @@ int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const
         }
     }
     return -1;
+}
+
+int pith_cli_parse_alone(const pith_cli_command *command, int argc, char **argv) {
+    const char **words = pith_alloc_array((size_t)argc, sizeof *words);
+    if (!words) return pith_cli_fail_text("out of memory");
+    int n_words = 0;
+    int code = pith_cli_parse(command, argc, argv, words, &n_words);
+    if (code < 0 && n_words > 0) code = pith_cli_usage(command, "what is '%s'?", words[0]);
+    pith_free(words);
+    return code;
 }

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One line on stderr, redrawn, for work that takes longer than a second: share done and time left.
- * Silent when stderr
- * is not a terminal or JSON was asked for. */
+ * Silent when stderr is not a terminal.
+ * Invariant: after pith_cli_progress_end the line is gone and stays away, so that nothing else is
+ * overwritten by it. */
 #include "base/clock.h"
 #include "pith/cli.h"
 
-#if defined(_WIN32)
-#include <io.h>
-#define STDERR_IS_TERMINAL() (_isatty(2) != 0)
-#else
-#include <unistd.h>
-#define STDERR_IS_TERMINAL() (isatty(2) != 0)
-#endif
+enum { FIRST_SHOWN_NS = 1000 * 1000 * 1000, REDRAW_NS = 100 * 1000 * 1000 };
 
-pith_cli_progress pith_cli_progress_start(const char *what, bool quiet) {
-    pith_cli_progress progress = {what, pith_clock_ns(), 0, false, quiet || !STDERR_IS_TERMINAL()};
-    return progress;
+pith_cli_progress pith_cli_progress_start(const char *what) {
+    return (pith_cli_progress){
+        .what = what, .start_ns = pith_clock_ns(), .quiet = !pith_cli_is_terminal(stderr)};
 }
 
 int pith_cli_progress_step(void *user, double fraction) {
     pith_cli_progress *progress = user;
     uint64_t now = pith_clock_ns();
-    if (progress->quiet || now - progress->start_ns < 1000000000u ||
-        now - progress->shown_ns < 100000000u)
+    if (progress->quiet || now - progress->start_ns < FIRST_SHOWN_NS ||
+        now - progress->shown_ns < REDRAW_NS)
         return 0;
     double spent = (double)(now - progress->start_ns) * 1e-9;
     fprintf(stderr, "\r\033[K%s: %3.0f %%", progress->what, fraction * 100);
@@ -34,6 +29,10 @@ int pith_cli_progress_step(void *user, double fraction) {
 }
 
 void pith_cli_progress_end(pith_cli_progress *progress) {
-    if (progress->shown) fputs("\r\033[K", stderr);
+    if (progress->shown) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
     progress->shown = false;
+    progress->quiet = true;
 }

@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include "pith/cli.h"
 
+#include <string.h>
+
 typedef struct template_options {
     pith_cli_model model;
     const char *file, *context;
@@ -11,10 +13,19 @@ typedef struct template_options {
 
 enum { INPUT_LIMIT = 64 << 20 };
 
+/* A text that pith.h takes as a C string must not end before its end. */
+static bool has_zero_byte(const char *name, const pith_buffer *text) {
+    const char *zero = text->size ? memchr(text->data, 0, text->size) : NULL;
+    if (zero) pith_cli_fail_text("%s has a zero byte at %zu", name, (size_t)(zero - text->data));
+    return zero != NULL;
+}
+
 static int render(const template_options *o, const pith_model *model, const pith_buffer *text,
                   const pith_buffer *context) {
     pith_error error = {0};
     pith_prompt *prompt = NULL;
+    if ((o->file && has_zero_byte(o->file, text)) || has_zero_byte(o->context, context))
+        return PITH_EXIT_FAILURE;
     if (pith_prompt_render(model, o->file ? (text->data ? text->data : "") : NULL,
                            context->data ? context->data : "", &prompt, &error) != PITH_OK)
         return pith_cli_fail(&error);
@@ -35,7 +46,8 @@ int pith_command_template(int argc, char **argv) {
     template_options o = {0};
     pith_cli_option table[] = {
         {"model", 'm', PITH_CLI_TEXT, &o.model.model, "MODEL", "whose template", 0, 0},
-        {"file", 0, PITH_CLI_TEXT, &o.file, "T.jinja", "a template in a file instead", 0, 0},
+        {"file", 0, PITH_CLI_TEXT, &o.file, "T.jinja",
+         "a template in a file instead (- is standard input)", 0, 0},
         {"context", 0, PITH_CLI_TEXT, &o.context, "C.json",
          "the variables: an object with \"messages\" and what else it reads (- is standard input)",
          0, 0},
@@ -45,30 +57,24 @@ int pith_command_template(int argc, char **argv) {
         "pith template (-m MODEL | --file T.jinja) --context C.json", "Renders a chat template.",
         table, sizeof table / sizeof table[0],
         "Exit code 1 with the template's message when the template raises."};
-    const char **words = pith_alloc_array((size_t)argc, sizeof *words);
-    if (!words) return pith_cli_fail_text("out of memory");
-    int n_words = 0;
     pith_error error = {0};
     pith_buffer text = {0}, context = {0};
     pith_model *model = NULL;
-    int code = pith_cli_parse(&command, argc, argv, words, &n_words);
-    if (code < 0 && n_words > 0) code = pith_cli_usage(&command, "what is '%s'?", words[0]);
+    int code = pith_cli_parse_alone(&command, argc, argv);
     if (code < 0 && !o.context)
         code = pith_cli_usage(&command, "which context? Give --context C.json");
     if (code < 0 && !o.file && !o.model.model)
         code = pith_cli_usage(&command, "which template? Give -m MODEL or --file T.jinja");
-    bool from_stdin = o.context && o.context[0] == '-' && o.context[1] == 0;
+    if (code < 0 && o.file && strcmp(o.file, "-") == 0 && strcmp(o.context, "-") == 0)
+        code = pith_cli_usage(&command, "only one of --file and --context can be -");
     if (code < 0 && o.file && !pith_cli_read_file(o.file, INPUT_LIMIT, &text, &error))
         code = pith_cli_fail(&error);
-    if (code < 0 &&
-        !(from_stdin ? pith_cli_read_all(stdin, "standard input", INPUT_LIMIT, &context, &error)
-                     : pith_cli_read_file(o.context, INPUT_LIMIT, &context, &error)))
+    if (code < 0 && !pith_cli_read_file(o.context, INPUT_LIMIT, &context, &error))
         code = pith_cli_fail(&error);
     if (code < 0 && o.model.model) code = pith_cli_open_model(&command, &o.model, true, &model);
     if (code < 0) code = render(&o, model, &text, &context);
     pith_model_close(model);
     pith_buffer_deinit(&text);
     pith_buffer_deinit(&context);
-    pith_free(words);
     return code;
 }

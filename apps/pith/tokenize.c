@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `pith tokenize`: text from standard input (or words) to token ids; --decode goes the other way.
- * */
+ * Invariant: the text is taken byte for byte; nothing is added or special unless asked. */
 #include "base/memory.h"
 #include "pith/cli.h"
 
@@ -15,7 +15,7 @@ static json_t *pieces_of(const pith_model *model, const int32_t *ids, size_t n) 
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         const char *piece = pith_token_piece(model, ids[i]);
-        json_array_append_new(list, piece ? pith_cli_json_text(piece, strlen(piece)) : json_null());
+        json_array_append_new(list, piece ? pith_cli_json_string(piece) : json_null());
     }
     return list;
 }
@@ -30,17 +30,41 @@ static int encode(const tokenize_options *o, const pith_model *model, const pith
     if (!ids) return pith_cli_fail(&error);
     int code;
     if (o->json) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < n; i++) json_array_append_new(list, json_integer(ids[i]));
-        code = pith_cli_print_json(
-            json_pack("{s:o, s:o}", "ids", list, "pieces", pieces_of(model, ids, n)));
+        code = pith_cli_print_json(json_pack("{s:o, s:o}", "ids", pith_cli_json_ids(ids, n),
+                                             "pieces", pieces_of(model, ids, n)));
     } else {
-        for (size_t i = 0; i < n; i++)
-            printf("%6d  %s\n", (int)ids[i], pith_token_piece(model, ids[i]));
+        for (size_t i = 0; i < n; i++) {
+            const char *piece = pith_token_piece(model, ids[i]);
+            printf("%6d  ", (int)ids[i]);
+            if (piece) pith_cli_print_clean(piece, strlen(piece), SIZE_MAX);
+            putchar('\n');
+        }
         code = pith_cli_finish();
     }
     pith_free(ids);
     return code;
+}
+
+/* Appends the text of the ids; false with a message when one is outside the vocabulary. */
+static bool append_text(const pith_model *model, pith_detokenizer *detokenizer, const int32_t *ids,
+                        size_t n, pith_buffer *out) {
+    for (size_t i = 0; i <= n; i++) {
+        size_t size = 0;
+        if (i < n && !pith_token_piece(model, ids[i])) {
+            pith_cli_fail_text("id %d at index %zu is outside the vocabulary of %d", (int)ids[i], i,
+                               (int)pith_model_describe(model).n_vocab);
+            return false;
+        }
+        const char *piece = pith_detokenizer_push(detokenizer, i < n ? ids[i] : -1, &size);
+        pith_buffer_append(out, piece, size);
+    }
+    if (out->failed) pith_cli_fail_text("out of memory for the text of %zu ids", n);
+    return !out->failed;
+}
+
+static int print_text(const pith_buffer *text) {
+    fwrite(text->data ? text->data : "", 1, text->size, stdout);
+    return pith_cli_finish();
 }
 
 static int decode(const tokenize_options *o, const pith_model *model, const pith_buffer *text) {
@@ -49,22 +73,15 @@ static int decode(const tokenize_options *o, const pith_model *model, const pith
     pith_detokenizer *detokenizer = NULL;
     int32_t *ids = pith_cli_parse_ids(text->data ? text->data : "", text->size, &n, &error);
     pith_buffer out = {0};
+    int code = PITH_EXIT_FAILURE;
     if (!ids || pith_detokenizer_new(model, true, &detokenizer, &error) != PITH_OK) {
-        pith_free(ids);
-        return pith_cli_fail(&error);
-    }
-    for (size_t i = 0; i <= n; i++) {
-        size_t size = 0;
-        const char *piece = pith_detokenizer_push(detokenizer, i < n ? ids[i] : -1, &size);
-        pith_buffer_append(&out, piece, size);
-    }
-    int code;
-    if (o->json) {
-        code = pith_cli_print_json(
-            json_pack("{s:o}", "text", pith_cli_json_text(out.data ? out.data : "", out.size)));
-    } else {
-        fwrite(out.data ? out.data : "", 1, out.size, stdout);
-        code = pith_cli_finish();
+        code = pith_cli_fail(&error);
+    } else if (append_text(model, detokenizer, ids, n, &out)) {
+        if (o->json)
+            code = pith_cli_print_json(
+                json_pack("{s:o}", "text", pith_cli_json_text(out.data ? out.data : "", out.size)));
+        else
+            code = print_text(&out);
     }
     pith_detokenizer_free(detokenizer);
     pith_buffer_deinit(&out);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The lines of `pith chat` that begin with '/'. A command is one row of the table and one function;
+ * what it has to say goes to stderr. */
+#include "base/memory.h"
+#include "base/output.h"
+#include "pith/chat.h"
+
+#include <string.h>
+
+enum { CONVERSATION_LIMIT = 64 << 20 };
+
+const char pith_chat_commands_text[] =
+    "/help            this text\n"
+    "/clear           start anew (the system prompt stays)\n"
+    "/system [TEXT]   set or remove the system prompt and start anew\n"
+    "/retry           make the last reply again\n"
+    "/undo            take back the last exchange\n"
+    "/edit TEXT       take back the last exchange and say TEXT instead\n"
+    "/history         show the conversation\n"
+    "/save FILE       write the conversation as JSON\n"
+    "/load FILE       continue a saved conversation\n"
+    "/stats           times of the last reply, context in use\n"
+    "/quit            end (as does Ctrl-D)\n"
+    "A line that ends with \\ goes on in the next line. Ctrl-C stops a reply, or throws the line\n"
+    "away that is being typed.";
+
+static void command_retry(pith_chat_state *s, const char *rest) {
+    pith_error error = {0};
+    (void)rest;
+    pith_status status = pith_chat_retry(&s->chat, &error);
+    pith_chat_tell(s, status, &error);
+}
+
+static void command_undo(pith_chat_state *s, const char *rest) {
+    (void)rest;
+    char *text = pith_chat_undo(&s->chat);
+    if (text)
+        fprintf(stderr, "taken back: %s\n", text);
+    else
+        fputs("note: there is nothing to take back\n", stderr);
+    pith_free(text);
+}
+
+static void command_edit(pith_chat_state *s, const char *rest) {
+    if (!rest[0]) {
+        fputs("note: /edit needs a TEXT\n", stderr);
+        return;
+    }
+    char *text = pith_chat_undo(&s->chat);
+    if (text)
+        pith_chat_exchange(s, rest);
+    else
+        fputs("note: there is nothing to edit\n", stderr);
+    pith_free(text);
+}
+
+static void command_clear(pith_chat_state *s, const char *rest) {
+    (void)rest;
+    pith_chat_clear(&s->chat, s->system);
+}
+
+static void command_system(pith_chat_state *s, const char *rest) {
+    pith_free(s->system);
+    s->system = rest[0] ? pith_copy_text(rest, strlen(rest)) : NULL;
+    pith_chat_clear(&s->chat, s->system);
+    fputs(s->system ? "note: started anew with this system prompt\n"
+                    : "note: started anew without a system prompt\n",
+          stderr);
+}
+
+static void command_history(pith_chat_state *s, const char *rest) {
+    size_t i;
+    json_t *message;
+    (void)rest;
+    json_array_foreach(s->chat.messages, i, message)
+        fprintf(stderr, "%s: %s\n", json_string_value(json_object_get(message, "role")),
+                json_string_value(json_object_get(message, "content")));
+}
+
+static pith_status save(const json_t *messages, const char *path, pith_error *error) {
+    char *text = json_dumps(messages, JSON_INDENT(1));
+    if (!text) return pith_fail_memory(error, "the conversation", 0);
+    pith_output *output = NULL;
+    pith_status status = pith_output_open(path, &output, error);
+    if (status == PITH_OK) status = pith_output_write(output, text, strlen(text), error);
+    if (status == PITH_OK) status = pith_output_write(output, "\n", 1, error);
+    if (status == PITH_OK) status = pith_output_commit(output, error);
+    pith_output_close(output);
+    json_free_t release;
+    json_get_alloc_funcs(NULL, &release);
+    release(text);
+    return status;
+}
+
+static void command_save(pith_chat_state *s, const char *rest) {
+    pith_error error = {0};
+    if (!rest[0])
+        fputs("note: /save needs a FILE\n", stderr);
+    else if (pith_cli_is_device(rest))
+        pith_cli_fail_text("%s is no file", rest);
+    else if (save(s->chat.messages, rest, &error) != PITH_OK)
+        pith_cli_fail(&error);
+    else
+        fprintf(stderr, "saved %zu messages\n", json_array_size(s->chat.messages));
+}
+
+/* Whether json is a list of {"role", "content"}; tells what is wrong. */
+static bool is_conversation(const char *path, json_t *json) {
+    size_t i;
+    json_t *message;
+    if (!json_is_array(json)) {
+        pith_cli_fail_text("%s is no list of messages", path);
+        return false;
+    }
+    json_array_foreach(json, i, message) {
+        if (json_is_string(json_object_get(message, "role")) &&
+            json_is_string(json_object_get(message, "content")))
+            continue;
+        pith_cli_fail_text("message %zu of %s has no texts \"role\" and \"content\"", i + 1, path);
+        return false;
+    }
+    return true;
+}
+
+static void command_load(pith_chat_state *s, const char *rest) {
+    pith_buffer text = {0};
+    pith_error error = {0};
+    json_error_t fault = {0};
+    json_t *json = NULL;
+    if (!rest[0]) {
+        fputs("note: /load needs a FILE\n", stderr);
+        return;
+    }
+    if (!pith_cli_read_file(rest, CONVERSATION_LIMIT, &text, &error)) {
+        pith_cli_fail(&error);
+    } else if (!(json = json_loadb(text.data ? text.data : "", text.size, 0, &fault))) {
+        pith_cli_fail_text("%s, line %d: %s", rest, fault.line, fault.text);
+    } else if (is_conversation(rest, json)) {
+        pith_chat_load(&s->chat, json);
+        fprintf(stderr, "loaded %zu messages\n", json_array_size(json));
+    }
+    json_decref(json);
+    pith_buffer_deinit(&text);
+}
+
+static void command_stats(pith_chat_state *s, const char *rest) {
+    (void)rest;
+    pith_cli_print_stats(&s->chat.last);
+    fprintf(stderr, "context %zu of %zu\n", pith_session_length(s->chat.session), s->chat.capacity);
+}
+
+static void command_help(pith_chat_state *s, const char *rest) {
+    (void)s, (void)rest;
+    fprintf(stderr, "%s\n", pith_chat_commands_text);
+}
+
+static void command_quit(pith_chat_state *s, const char *rest) {
+    (void)rest;
+    s->quit = true;
+}
+
+static const struct {
+    const char *name;
+    void (*run)(pith_chat_state *s, const char *rest);
+} commands[] = {
+    {"help", command_help},       {"clear", command_clear}, {"system", command_system},
+    {"retry", command_retry},     {"undo", command_undo},   {"edit", command_edit},
+    {"history", command_history}, {"save", command_save},   {"load", command_load},
+    {"stats", command_stats},     {"quit", command_quit},   {"exit", command_quit},
+    {"bye", command_quit},
+};
+
+void pith_chat_run_command(pith_chat_state *s, const char *line) {
+    size_t size = strcspn(line + 1, " \t\n");
+    const char *rest = line + 1 + size;
+    rest += strspn(rest, " \t");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strlen(commands[i].name) != size || memcmp(commands[i].name, line + 1, size) != 0)
+            continue;
+        commands[i].run(s, rest);
+        return;
+    }
+    fprintf(stderr,
+            "pith: there is no command %.*s; /help lists them (a line that shall begin with / may "
+            "begin with a space)\n",
+            (int)size + 1, line);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What differs between systems for the program: the arguments' encoding, the names of files,
+ * terminals, folders. Everything outside this file sees UTF-8 and plain bytes.
+ * Does not read or write: input.c and output.c do. */
+#if !defined(_WIN32)
+#define _DEFAULT_SOURCE /* POSIX and BSD names under -std=c11 */
+#endif
+
+#include "base/memory.h"
+#include "pith/cli.h"
+
+#include <errno.h>
+#include <string.h>
+
+#if defined(_WIN32)
+
+#include <windows.h>
+/* after windows.h */
+#include <direct.h>
+#include <fcntl.h>
+#include <io.h>
+#include <shellapi.h>
+#include <sys/stat.h>
+
+/* NULL when the text is not UTF-8 or memory is short. */
+static wchar_t *wide_text(const char *text) {
+    int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, NULL, 0);
+    wchar_t *wide = n > 0 ? pith_alloc_array((size_t)n, sizeof *wide) : NULL;
+    if (wide) MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, wide, n);
+    return wide;
+}
+
+static char *utf8_text(const wchar_t *wide) {
+    int n = WideCharToMultiByte(CP_UTF8, 0, wide, -1, NULL, 0, NULL, NULL);
+    char *text = n > 0 ? pith_alloc_array((size_t)n, 1) : NULL;
+    if (text) WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, n, NULL, NULL);
+    return text;
+}
+
+/* The texts live until the program ends. Without memory the arguments stay as they are. */
+void pith_cli_host_open(int *argc, char ***argv) {
+    int n = 0;
+    _setmode(0, _O_BINARY);
+    _setmode(1, _O_BINARY);
+    SetConsoleOutputCP(CP_UTF8);
+    wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &n);
+    char **texts = wide ? pith_alloc_zero((size_t)n + 1, sizeof *texts) : NULL;
+    bool whole = texts && n == *argc;
+    for (int i = 0; whole && i < n; i++) {
+        texts[i] = utf8_text(wide[i]);
+        whole = texts[i] != NULL;
+    }
+    if (whole) *argv = texts;
+    LocalFree(wide);
+}
+
+FILE *pith_cli_open_file(const char *path, const char *mode) {
+    wchar_t *wide = wide_text(path), *wide_mode = wide_text(mode);
+    FILE *file = wide && wide_mode ? _wfopen(wide, wide_mode) : NULL;
+    if (!wide) errno = EINVAL;
+    pith_free(wide);
+    pith_free(wide_mode);
+    return file;
+}
+
+bool pith_cli_is_terminal(FILE *file) {
+    return _isatty(_fileno(file)) != 0;
+}
+
+bool pith_cli_is_device(const char *path) {
+    struct _stat64 info;
+    wchar_t *wide = wide_text(path);
+    bool known = wide && _wstat64(wide, &info) == 0;
+    pith_free(wide);
+    return known && !(info.st_mode & (_S_IFREG | _S_IFDIR));
+}
+
+int pith_cli_make_folder(const char *path) {
+    wchar_t *wide = wide_text(path);
+    int code = !wide || _wmkdir(wide) != 0 ? errno : 0;
+    pith_free(wide);
+    return code == EEXIST ? 0 : code;
+}
+
+#else
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+void pith_cli_host_open(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+}
+
+FILE *pith_cli_open_file(const char *path, const char *mode) {
+    return fopen(path, mode);
+}
+
+bool pith_cli_is_terminal(FILE *file) {
+    return isatty(fileno(file)) != 0;
+}
+
+bool pith_cli_is_device(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+int pith_cli_make_folder(const char *path) {
+    return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : errno;
+}
+
+#endif
+
+int pith_cli_make_folders(const char *path) {
+    char *part = pith_copy_text(path, strlen(path));
+    int code = part ? 0 : ENOMEM;
+    for (char *at = part; part && *at; at++) {
+        if (at == part || *at != '/') continue;
+        *at = 0;
+        code = pith_cli_make_folder(part); /* the last one decides: a parent may be read-only */
+        *at = '/';
+    }
+    if (part) code = pith_cli_make_folder(part);
+    pith_free(part);
+    return code;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whole files and streams in, ids of texts, rendered chats.
+ * Invariant: nothing is read without a limit, and what is refused is named with the limit. */
+#include "base/memory.h"
+#include "pith/cli.h"
+
+#include <errno.h>
+#include <string.h>
+
+bool pith_cli_read_all(FILE *file, const char *name, size_t limit, pith_buffer *out,
+                       pith_error *error) {
+    char block[65536];
+    size_t n;
+    while ((n = fread(block, 1, sizeof block, file)) > 0) {
+        if (out->size + n > limit) {
+            pith_fail(error, PITH_ERROR_LIMIT, "%s is larger than %zu bytes, the limit", name,
+                      limit);
+            return false;
+        }
+        pith_buffer_append(out, block, n);
+    }
+    if (ferror(file)) {
+        pith_fail(error, PITH_ERROR_IO, "%s could not be read: %s", name, strerror(errno));
+        return false;
+    }
+    if (out->failed) pith_fail_memory(error, name, out->size);
+    return !out->failed;
+}
+
+bool pith_cli_read_file(const char *path, size_t limit, pith_buffer *out, pith_error *error) {
+    if (strcmp(path, "-") == 0)
+        return pith_cli_read_all(stdin, "standard input", limit, out, error);
+    FILE *file = pith_cli_open_file(path, "rb");
+    if (!file) {
+        pith_fail(error, PITH_ERROR_IO, "%s could not be opened: %s", path, strerror(errno));
+        return false;
+    }
+    bool ok = pith_cli_read_all(file, path, limit, out, error);
+    fclose(file);
+    return ok;
+}
+
+int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t size, unsigned flags,
+                           size_t *n_ids, pith_error *error) {
+    size_t capacity = size + 2;
+    int32_t *ids = pith_alloc_array(capacity, sizeof *ids);
+    if (!ids) {
+        pith_fail_memory(error, "token ids", capacity * sizeof *ids);
+        return NULL;
+    }
+    if (pith_tokenize(model, text, size, flags, ids, capacity, n_ids, error) != PITH_OK) {
+        pith_free(ids);
+        return NULL;
+    }
+    return ids;
+}
+
+pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pith_error *error) {
+    json_t *context = json_pack("{s:O, s:b}", "messages", messages, "add_generation_prompt", 1);
+    char *json = context ? json_dumps(context, JSON_COMPACT) : NULL;
+    json_decref(context);
+    if (!json) {
+        pith_fail_memory(error, "the conversation", 0);
+        return NULL;
+    }
+    pith_prompt *prompt = NULL;
+    pith_prompt_render(model, NULL, json, &prompt, error);
+    json_free_t release;
+    json_get_alloc_funcs(NULL, &release);
+    release(json);
+    return prompt;
+}
+
+/* The digits at text[*at]; false when there are none or the number is no token id. */
+static bool read_id(const char *text, size_t size, size_t *at, int32_t *out) {
+    size_t first = *at;
+    int64_t id = 0;
+    while (*at < size && text[*at] >= '0' && text[*at] <= '9' && id <= INT32_MAX)
+        id = id * 10 + (text[(*at)++] - '0');
+    *out = (int32_t)id;
+    return *at > first && id <= INT32_MAX;
+}
+
+int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_error *error) {
+    int32_t *ids = pith_alloc_array(size / 2 + 1, sizeof *ids);
+    *n_ids = 0;
+    if (!ids) {
+        pith_fail_memory(error, "token ids", size);
+        return NULL;
+    }
+    for (size_t at = 0; at < size;) {
+        size_t first = at;
+        if (text[at] && strchr(", \t\r\n", text[at])) {
+            at++;
+        } else if (read_id(text, size, &at, &ids[*n_ids])) {
+            ++*n_ids;
+        } else {
+            int shown = size - first < 10 ? (int)(size - first) : 10;
+            pith_fail(error, PITH_ERROR_ARGUMENT,
+                      "token ids are whole numbers up to %d, but at byte %zu stands '%.*s'",
+                      INT32_MAX, first, shown, text + first);
+            pith_free(ids);
+            return NULL;
+        }
+    }
+    return ids;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What --json and --stats tell about one reply. Scripts rely on these field names: more may
+ * follow, none of them changes. */
+#include "base/clock.h"
+#include "pith/cli.h"
+
+static const char *stop_text(pith_stop stop) {
+    static const char *const names[] = {"end",  "length",   "context",
+                                        "text", "callback", "cancelled"};
+    return names[stop];
+}
+
+static json_t *timings(const pith_generation *made) {
+    return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:i, s:i}", "prompt_n",
+                     (json_int_t)(made->n_prompt - made->n_cached), "cache_n",
+                     (json_int_t)made->n_cached, "prompt_ms", made->prompt_ms, "ttft_ms",
+                     made->ttft_ms, "predicted_n", (json_int_t)made->n_predicted, "predicted_ms",
+                     made->predicted_ms, "draft_n", 0, "draft_accepted_n", 0);
+}
+
+json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
+    const pith_generation *made = reply->made;
+    const int32_t *end = pith_session_ids(reply->session) + pith_session_length(reply->session);
+    const char *notes = pith_model_describe(reply->model).notes;
+    json_t *note_list = json_array();
+    if (notes && notes[0]) json_array_append_new(note_list, pith_cli_json_string(notes));
+    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:I, s:o}", "text",
+                     pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size),
+                     "ids", pith_cli_json_ids(end - made->n_predicted, made->n_predicted),
+                     "prompt_ids", pith_cli_json_ids(reply->prompt_ids, made->n_prompt),
+                     "stop_reason", stop_text(made->stop), "timings", timings(made), "backend",
+                     pith_engine_describe(reply->engine).backend, "peak_bytes",
+                     (json_int_t)pith_memory_peak(), "notes", note_list);
+}
+
+static double per_second(size_t n, double ms) {
+    return ms > 0 ? (double)n / ms * 1e3 : 0;
+}
+
+void pith_cli_print_stats(const pith_generation *made) {
+    size_t n_read = made->n_prompt - made->n_cached;
+    size_t n_after_first = made->n_predicted > 0 ? made->n_predicted - 1 : 0;
+    fprintf(stderr,
+            "prompt %zu tokens, %zu of them already read, %.0f ms (%.1f tok/s); first token after "
+            "%.0f ms; %zu tokens made at %.1f tok/s\n",
+            made->n_prompt, made->n_cached, made->prompt_ms, per_second(n_read, made->prompt_ms),
+            made->ttft_ms, made->n_predicted, per_second(n_after_first, made->predicted_ms));
+}
