@@ -158,7 +158,7 @@ int pith_cli_make_folder(const char *path);
 /* Makes every part of the path. */
 int pith_cli_make_folders(const char *path);
 
-/* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends the program --- */
+/* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends pith ---- */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */
 /* A file that was cut short while it is mapped becomes a sentence and exit code 1. */
 void pith_cli_watch_faults(void);

@@ -6,6 +6,7 @@
 #include "pith/cli.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ static bool read_number(const char *text, double *out) {
     char *end = NULL;
     errno = 0;
     *out = strtod(text, &end);
-    return end != text && *end == 0 && isfinite(*out);
+    return end != text && *end == 0 && fabs(*out) <= DBL_MAX;
 }
 
 static bool read_u64(const char *text, uint64_t *out) {
@@ -83,7 +84,7 @@ static bool read_u64(const char *text, uint64_t *out) {
 static bool read_size(const char *text, uint64_t *out) {
     char *end = NULL;
     double value = strtod(text, &end);
-    if (end == text || !isfinite(value) || value < 0) return false;
+    if (end == text || !(value >= 0 && value <= DBL_MAX)) return false;
     double unit = 1;
     if (*end == 'k' || *end == 'K') unit = 1024;
     if (*end == 'm' || *end == 'M') unit = 1024.0 * 1024;
