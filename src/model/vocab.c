@@ -2,7 +2,8 @@
  * GGUF -> tokenizer: reads the keys of formats page 6.1 with the typed reader, checks that arrays
  * agree in length, and hands everything to src/token as plain arrays. Numbers that are stored in
  * another width are converted into arrays of the room's own; nothing here outlives the call.
- * Special ids and texts are checked by src/token, which knows the defaults. Read next: token/token.h. */
+ * Special ids and texts are checked by src/token, which knows the defaults. Read next:
+ * token/token.h. */
 #include "model/vocab.h"
 
 #include "base/memory.h"
@@ -145,17 +146,17 @@ static pith_status read_texts(const pith_gguf *gguf, pith_vocab_source *s, pith_
 
 static pith_status read_model(const pith_gguf *gguf, pith_vocab_source *s, pith_error *error) {
     static const struct {
-        const char *name;
+        char name[11];
         pith_token_model model;
-        const char *pre; /* what the model implies, else the key */
-    } models[] = {{"llama", PITH_TOKEN_MODEL_SPM, NULL},
-                  {"gpt2", PITH_TOKEN_MODEL_BPE, NULL},
+        char pre[11]; /* what the model implies, else the key decides */
+    } models[] = {{"llama", PITH_TOKEN_MODEL_SPM, ""},
+                  {"gpt2", PITH_TOKEN_MODEL_BPE, ""},
                   {"gemma4", PITH_TOKEN_MODEL_BPE, "gemma4"},
                   {"whitespace", PITH_TOKEN_MODEL_BPE, "whitespace"},
-                  {"bert", PITH_TOKEN_MODEL_WPM, NULL},
-                  {"t5", PITH_TOKEN_MODEL_UGM, NULL},
-                  {"none", PITH_TOKEN_MODEL_NONE, NULL},
-                  {"no_vocab", PITH_TOKEN_MODEL_NONE, NULL}};
+                  {"bert", PITH_TOKEN_MODEL_WPM, ""},
+                  {"t5", PITH_TOKEN_MODEL_UGM, ""},
+                  {"none", PITH_TOKEN_MODEL_NONE, ""},
+                  {"no_vocab", PITH_TOKEN_MODEL_NONE, ""}};
     pith_span name = {0};
     bool found = false;
     pith_status status = pith_gguf_get_string(gguf, PREFIX "model", &name, &found, error);
@@ -164,7 +165,7 @@ static pith_status read_model(const pith_gguf *gguf, pith_vocab_source *s, pith_
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         if (!pith_span_is(name, models[i].name)) continue;
         s->model = models[i].model;
-        if (models[i].pre) s->pre = pith_span_of(models[i].pre);
+        if (*models[i].pre) s->pre = pith_span_of(models[i].pre);
         return PITH_OK;
     }
     return pith_fail(error, PITH_ERROR_UNSUPPORTED,

@@ -7,9 +7,9 @@
 #include "token/token.h"
 
 /* An unknown tokenizer model is PITH_ERROR_UNSUPPORTED naming it; so is an unknown pre-tokenizer
- * unless `force`. Arrays that disagree in length or type are PITH_ERROR_FORMAT; a special id outside
- * the vocabulary is ignored with a note. A file without tokenizer keys gives a tokenizer of model
- * NONE. */
+ * unless `force`. Arrays that disagree in length or type are PITH_ERROR_FORMAT; a special id
+ * outside the vocabulary is ignored with a note. A file without tokenizer keys gives a tokenizer
+ * of model NONE. */
 pith_status pith_vocab_load(const pith_gguf *gguf, bool force, pith_tokenizer **out,
                             pith_error *error);
 

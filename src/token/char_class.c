@@ -2,11 +2,11 @@
  *
  * Which properties a character has.
  *
- * ASCII comes from a table; everything else from utf8proc's general category, except White_Space, which is a property
- * of its own (25 characters, stable since Unicode 6.3) and is listed here.
- * Invariant: a character has at most one of LETTER, NUMBER, MARK, PUNCT, SYMBOL, CONTROL; SPACE may come with CONTROL
- * or alone. Scripts (Han, ...) are not known here: patterns that need them go through PCRE2.
- * Read next: word_split.c.
+ * ASCII comes from a table; everything else from utf8proc's general category, except White_Space,
+ * which is a property of its own (25 characters, stable since Unicode 6.3) and is listed here.
+ * Invariant: a character has at most one of LETTER, NUMBER, MARK, PUNCT, SYMBOL, CONTROL; SPACE
+ * may come with CONTROL or alone. Scripts (Han, ...) are not known here: patterns that need them
+ * go through PCRE2. Read next: word_split.c.
  */
 #include "token/char_class.h"
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of formats page 6.4. A new pre-tokenizer is one row of `pre_tokenizers`, and where it needs a new shape one
- * pattern of `patterns` (plus a scanner in word_split.c when speed matters).
+ * The table of formats page 6.4. A new pre-tokenizer is one row of `pre_tokenizers`, and where it
+ * needs a new shape one pattern of `patterns` (plus a scanner in word_split.c when speed matters).
  *
- * Patterns follow the models' own tokenizers: cased words know \p{Lu}, \p{M} and the like. \s is spelled out as the
- * property White_Space, because PCRE2's \s also takes U+180E. What a name implies beyond its pattern (NFC, merging by
- * whole pieces, BOS) stands in the row's flags.
- * Invariant: no pattern matches the empty text, looks behind, or backtracks more than linearly. Patterns that would
- * (`\s+$`, digits counted from the right) are stages of their own in splitter.c.
- * Read next: splitter.c.
+ * Patterns follow the models' own tokenizers: cased words know \p{Lu}, \p{M} and the like. \s is
+ * spelled out as the property White_Space, because PCRE2's \s also takes U+180E. What a name
+ * implies beyond its pattern (NFC, merging by whole pieces, BOS) stands in the row's flags.
+ * Invariant: no pattern matches the empty text, looks behind, or backtracks more than linearly.
+ * Patterns that would (`\s+$`, digits counted from the right) are stages of their own in
+ * splitter.c. Read next: splitter.c.
  */
 #include "token/pre_tokenizer.h"
+
+#include <string.h>
 
 #define WHITE                                                                                      \
     "\\t-\\r "                                                                                     \
@@ -30,7 +32,8 @@
     FRONT U "*" W "+" contraction "|" FRONT U "+" W "*" contraction "|" number "|" SIGNS           \
             "[\\r\\n/]*|" BLANKS
 
-/* Kimi: the o200k shape with Han as words of its own: U and W without Han, as what is left of all categories. */
+/* Kimi: the o200k shape with Han as words of its own: U and W without Han, as what is left of all
+ * categories. */
 #define KIMI_U "[^\\p{Han}\\p{Ll}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}]"
 #define KIMI_W "[^\\p{Han}\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}]"
 
@@ -53,70 +56,91 @@
     "\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}\\x{10CC0}-\\x{10CF2}\\x{118A0}-"         \
     "\\x{118DF}\\x{1E900}-\\x{1E943}"
 
-static const char *const patterns[PITH_STAGE_COUNT] = {
-    [PITH_STAGE_GPT2] =
-        "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+|" SIGNS "|" S "+(?!" NOT_S ")|" S "+",
-    [PITH_STAGE_L3] = CL100K("\\p{N}{1,3}"),
-    [PITH_STAGE_L3_RUNS] = CL100K("\\p{N}+"),
-    [PITH_STAGE_Q2] = CL100K("\\p{N}"),
-    [PITH_STAGE_Q35] =
-        C "|" FRONT "[\\p{L}\\p{M}]+|\\p{N}| ?[^" WHITE "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" BLANKS,
-    [PITH_STAGE_SEED] = C "|" FRONT "\\p{L}+|\\p{N}|" SIGNS "|" BLANKS,
-    [PITH_STAGE_O2] = O200K("\\p{N}{1,3}", C "?"),
-    [PITH_STAGE_O2_ONE] = O200K("\\p{N}", C "?"),
-    [PITH_STAGE_TEKKEN] = O200K("\\p{N}", ""),
-    [PITH_STAGE_D3] =
-        "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
-        "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS,
-    [PITH_STAGE_NUMBER] = "\\p{N}",
-    [PITH_STAGE_NUMBERS] = "\\p{N}+",
-    [PITH_STAGE_NUMBERS_BY_3] = "\\p{N}{1,3}",
-    [PITH_STAGE_LINES] = "[^\\n]+|\\n+",
-    [PITH_STAGE_TRAILING_SPACE] = S "+\\z",
-    [PITH_STAGE_PUNCT_DEFAULT] = "[\\p{P}\\$\\+<=>\\^~\\|]+",
-    [PITH_STAGE_PUNCT_FALCON] = "[\\p{P}\\$\\+<=>\\^~\\|`]+",
-    [PITH_STAGE_THREE_DIGITS] = "[0-9][0-9][0-9]",
-    [PITH_STAGE_NEWLINE] = "[\\r\\n]",
-    [PITH_STAGE_DEEPSEEK_LETTERS] = S "?[" DEEPSEEK_LETTERS "]+",
-    [PITH_STAGE_DEEPSEEK_SIGNS] = S "?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-"
-                                    "\\x{201F}\\x{3000}-\\x{3002}]+",
-    [PITH_STAGE_DEEPSEEK_CJK] = "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+",
-    [PITH_STAGE_CODER_LETTERS] = S "?\\p{L}+",
-    [PITH_STAGE_CODER_PUNCT] = S "?\\p{P}+",
-    [PITH_STAGE_CJK_KANA] = "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+",
-    [PITH_STAGE_BLOOM] = " ?[^(" WHITE "|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}"
-                         "\\x{60C})]+",
-    [PITH_STAGE_EXAONE_MOE] = C "|" FRONT "\\p{L}\\p{M}*+(?: ?\\p{L}\\p{M}*+)*+|\\p{N}|" SIGNS
-                                "[\\r\\n/]?|" S "*[\\r\\n]|" S "+(?!" NOT_S ")|" S "+",
-    [PITH_STAGE_JAIS_2] = C "|" FRONT "\\p{L}+|\\p{N}{1,3}|" SIGNS "[\\r\\n]*|" S "*[\\r\\n]+|" S
-                            "{512}(?!" NOT_S ")|" S "{256}(?!" NOT_S ")|" S "{128}(?!" NOT_S ")|" S
-                            "{64}(?!" NOT_S ")|" S "{32}(?!" NOT_S ")|" S "{16}(?!" NOT_S ")|" S
-                            "{8}(?!" NOT_S ")|" S "{4}(?!" NOT_S ")|" S "{1,2}(?!" NOT_S ")|" S,
-    [PITH_STAGE_YOUTU] =
-        "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}"
-        "\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|"
-        "[\\x{3105}-\\x{312F}]+|[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+",
-    [PITH_STAGE_AFMOE_SCRIPTS] =
-        "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}\\x{30A0}-"
-        "\\x{30FF}\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}\\x{E80}-\\x{EFF}"
-        "\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}\\x{A9E0}-\\x{A9FF}\\x{AC00}-"
-        "\\x{D7AF}\\x{1100}-\\x{11FF}]+",
-    [PITH_STAGE_KIMI] = "\\p{Han}+|" FRONT KIMI_U "*" KIMI_W "+" C "?|" FRONT KIMI_U "+" KIMI_W
-                        "*" C "?|\\p{N}{1,3}|" SIGNS "[\\r\\n]*|" BLANKS,
-    [PITH_STAGE_CHAMELEON_SENTINEL] = "<sentinel:[0-9]+>",
-    [PITH_STAGE_CHAMELEON_IMAGE] = "IMGIMG[A-I]{1,4}Z",
-    [PITH_STAGE_CHAMELEON_BLANKS] = "[\\t\\n]|    |  ",
-    [PITH_STAGE_CHAMELEON_PUNCT] = "[\\p{P}!-/:-@\\[-`{-~]",
-    [PITH_STAGE_WORDS] = NOT_S "+",
-};
-
-static pith_word_split *const scanners[PITH_STAGE_COUNT] = {
-    [PITH_STAGE_GPT2] = pith_split_gpt2,       [PITH_STAGE_L3] = pith_split_l3,
-    [PITH_STAGE_L3_RUNS] = pith_split_l3_runs, [PITH_STAGE_Q2] = pith_split_q2,
-    [PITH_STAGE_Q35] = pith_split_q35,         [PITH_STAGE_SEED] = pith_split_seed,
-    [PITH_STAGE_O2] = pith_split_o2,           [PITH_STAGE_O2_ONE] = pith_split_o2_one,
-    [PITH_STAGE_TEKKEN] = pith_split_tekken,   [PITH_STAGE_D3] = pith_split_d3,
-};
+/* Patterns in the order of pith_stage, each with a NUL; empty: no pattern. */
+static const char patterns[] =
+    /* GPT2 */ "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+|" SIGNS "|" S "+(?!" NOT_S ")|" S "+"
+               "\0"
+    /* L3 */ CL100K("\\p{N}{1,3}") "\0"
+    /* L3_RUNS */ CL100K("\\p{N}+") "\0"
+    /* Q2 */ CL100K("\\p{N}") "\0"
+    /* Q35 */ C "|" FRONT "[\\p{L}\\p{M}]+|\\p{N}| ?[^" WHITE
+                              "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" BLANKS "\0"
+    /* SEED */ C "|" FRONT "\\p{L}+|\\p{N}|" SIGNS "|" BLANKS "\0"
+    /* O2 */ O200K("\\p{N}{1,3}", C "?") "\0"
+    /* O2_ONE */ O200K("\\p{N}", C "?") "\0"
+    /* TEKKEN */ O200K(
+        "\\p{N}",
+        "") "\0"
+            /* D3 */ "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+            "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS "\0"
+            /* NUMBER */ "\\p{N}"
+            "\0"
+            /* NUMBERS */ "\\p{N}+"
+            "\0"
+            /* NUMBERS_BY_3 */ "\\p{N}{1,3}"
+            "\0"
+            /* NUMBERS_FROM_RIGHT */ ""
+            "\0"
+            /* DIGITS_FROM_RIGHT */ ""
+            "\0"
+            /* LINES */ "[^\\n]+|\\n+"
+            "\0"
+    /* TRAILING_SPACE */ S "+\\z"
+            "\0"
+            /* PUNCT_DEFAULT */ "[\\p{P}\\$\\+<=>\\^~\\|]+"
+            "\0"
+            /* PUNCT_FALCON */ "[\\p{P}\\$\\+<=>\\^~\\|`]+"
+            "\0"
+            /* THREE_DIGITS */ "[0-9][0-9][0-9]"
+            "\0"
+            /* NEWLINE */ "[\\r\\n]"
+            "\0"
+    /* DEEPSEEK_LETTERS */ S "?[" DEEPSEEK_LETTERS "]+"
+            "\0"
+    /* DEEPSEEK_SIGNS */ S "?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-"
+            "\\x{201F}\\x{3000}-\\x{3002}]+"
+            "\0"
+            /* DEEPSEEK_CJK */ "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"
+            "\0"
+    /* CODER_LETTERS */ S "?\\p{L}+"
+            "\0"
+    /* CODER_PUNCT */ S "?\\p{P}+"
+            "\0"
+            /* CJK_KANA */ "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
+            "\0"
+            /* BLOOM */ " ?[^(" WHITE "|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}"
+            "\\x{60C})]+"
+            "\0"
+    /* EXAONE_MOE */ C "|" FRONT "\\p{L}\\p{M}*+(?: ?\\p{L}\\p{M}*+)*+|\\p{N}|" SIGNS
+            "[\\r\\n/]?|" S "*[\\r\\n]|" S "+(?!" NOT_S ")|" S "+"
+            "\0"
+    /* JAIS_2 */ C "|" FRONT "\\p{L}+|\\p{N}{1,3}|" SIGNS "[\\r\\n]*|" S "*[\\r\\n]+|" S
+            "{512}(?!" NOT_S ")|" S "{256}(?!" NOT_S ")|" S "{128}(?!" NOT_S ")|" S "{64}(?!" NOT_S
+            ")|" S "{32}(?!" NOT_S ")|" S "{16}(?!" NOT_S ")|" S "{8}(?!" NOT_S ")|" S
+            "{4}(?!" NOT_S ")|" S "{1,2}(?!" NOT_S ")|" S "\0"
+            /* YOUTU */ "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|[\\x{FF01}\\x{2026}\\x{201C}\\x{"
+            "201D}\\x{2018}"
+            "\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|"
+            "[\\x{3105}-\\x{312F}]+|[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
+            "\0"
+            /* AFMOE_SCRIPTS */ "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{"
+            "3040}-\\x{309F}\\x{30A0}-"
+            "\\x{30FF}\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}\\x{E80}-\\x{EFF}"
+            "\\x{1780}-\\x{17FF}\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}\\x{A9E0}-\\x{A9FF}\\x{AC00}-"
+            "\\x{D7AF}\\x{1100}-\\x{11FF}]+"
+            "\0"
+            /* KIMI */ "\\p{Han}+|" FRONT KIMI_U "*" KIMI_W "+" C "?|" FRONT KIMI_U "+" KIMI_W "*" C
+            "?|\\p{N}{1,3}|" SIGNS "[\\r\\n]*|" BLANKS "\0"
+            /* CHAMELEON_SENTINEL */ "<sentinel:[0-9]+>"
+            "\0"
+            /* CHAMELEON_IMAGE */ "IMGIMG[A-I]{1,4}Z"
+            "\0"
+            /* CHAMELEON_BLANKS */ "[\\t\\n]|    |  "
+            "\0"
+            /* CHAMELEON_PUNCT */ "[\\p{P}!-/:-@\\[-`{-~]"
+            "\0"
+    /* WORDS */ NOT_S "+"
+            "\0";
 
 enum {
     IGNORE = PITH_PRE_IGNORE_MERGES,
@@ -172,8 +196,9 @@ static const pith_pre_tokenizer pre_tokenizers[] = {
     {"minerva-7b", 0, TWO(NUMBER, GPT2)}, {"mellum2", 0, TWO(NUMBER, GPT2)},
     {"command-r", 0, TWO(NUMBER, GPT2)}, {"smollm", 0, TWO(NUMBER, GPT2)},
     {"falcon", 0, 3, {PITH_STAGE_PUNCT_FALCON, PITH_STAGE_GPT2, PITH_STAGE_THREE_DIGITS}},
-    {"deepseek-llm", 0, 6, {PITH_STAGE_NEWLINE, PITH_STAGE_DEEPSEEK_LETTERS, PITH_STAGE_DEEPSEEK_SIGNS,
-                            PITH_STAGE_TRAILING_SPACE, PITH_STAGE_DEEPSEEK_CJK, PITH_STAGE_NUMBERS}},
+    {"deepseek-llm", 0, 6, {PITH_STAGE_NEWLINE, PITH_STAGE_DEEPSEEK_LETTERS,
+                            PITH_STAGE_DEEPSEEK_SIGNS, PITH_STAGE_TRAILING_SPACE,
+                            PITH_STAGE_DEEPSEEK_CJK, PITH_STAGE_NUMBERS}},
     {"deepseek-coder", 0, 5, {PITH_STAGE_NEWLINE, PITH_STAGE_CODER_LETTERS, PITH_STAGE_CODER_PUNCT,
                               PITH_STAGE_DEEPSEEK_CJK, PITH_STAGE_NUMBER}},
     {"deepseek-v3", 0, FOR_DEEPSEEK_V3}, {"hunyuan-dense", 0, FOR_DEEPSEEK_V3},
@@ -212,9 +237,23 @@ const pith_pre_tokenizer *pith_pre_tokenizer_find(pith_span name) {
 }
 
 const char *pith_stage_pattern(pith_stage stage) {
-    return patterns[stage];
+    const char *pattern = patterns;
+    for (pith_stage i = 0; i < stage; i++) pattern += strlen(pattern) + 1;
+    return *pattern ? pattern : NULL;
 }
 
 pith_word_split *pith_stage_scanner(pith_stage stage) {
-    return scanners[stage];
+    switch (stage) {
+    case PITH_STAGE_GPT2: return pith_split_gpt2;
+    case PITH_STAGE_L3: return pith_split_l3;
+    case PITH_STAGE_L3_RUNS: return pith_split_l3_runs;
+    case PITH_STAGE_Q2: return pith_split_q2;
+    case PITH_STAGE_Q35: return pith_split_q35;
+    case PITH_STAGE_SEED: return pith_split_seed;
+    case PITH_STAGE_O2: return pith_split_o2;
+    case PITH_STAGE_O2_ONE: return pith_split_o2_one;
+    case PITH_STAGE_TEKKEN: return pith_split_tekken;
+    case PITH_STAGE_D3: return pith_split_d3;
+    default: return NULL;
+    }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pre-tokenizers by name (tokenizer.ggml.pre): which stages cut the text, and what else the name implies. */
+ * The pre-tokenizers by name (tokenizer.ggml.pre): which stages cut the text, and what else the
+ * name implies. */
 #ifndef PITH_TOKEN_PRE_TOKENIZER_H
 #define PITH_TOKEN_PRE_TOKENIZER_H
 
@@ -61,7 +62,7 @@ enum {
 
 enum { PITH_PRE_STAGES = 7 };
 typedef struct pith_pre_tokenizer {
-    const char *name;
+    char name[26];
     uint16_t flags;
     uint8_t n_stages;
     uint8_t stages[PITH_PRE_STAGES]; /* pith_stage */
@@ -71,8 +72,7 @@ const pith_pre_tokenizer *
 pith_pre_tokenizer_find(pith_span name);                       /* "" is "default"; NULL: unknown */
 const pith_pre_tokenizer *pith_pre_tokenizer_at(size_t index); /* NULL past the last */
 
-const char *
-pith_stage_pattern(pith_stage stage); /* PCRE2; NULL: counts from the right, no pattern */
+const char *pith_stage_pattern(pith_stage stage);      /* PCRE2; NULL: a stage that counts */
 pith_word_split *pith_stage_scanner(pith_stage stage); /* NULL: not one of word_split.h */
 
 #endif

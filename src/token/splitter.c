@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs the stages of a pre-tokenizer. Stage i sees one piece of stage i - 1 at a time and nothing beyond it, as if it
- * were a text of its own:
+ * Runs the stages of a pre-tokenizer. Stage i sees one piece of stage i - 1 at a time and nothing
+ * beyond it, as if it were a text of its own:
  *
  *   text      |---------------------------------------------|  limits[0]
  *   stage 0   |--------------------|                            limits[1]
  *   stage 1   |-----------|                                     limits[2]
  *             ^ at        ^ end of the next piece
  *
- * When `at` reaches a stage's limit, that stage is asked for its next piece; so no recursion, and a piece costs one
- * step per stage. The last stage, where it is a scanner, writes many ends at once.
- * PCRE2 wants well-formed UTF-8: with ill-formed input, patterns see a copy with U+FFFD, and ends are mapped back.
- * Invariant: every stage advances, and a pattern's match is looked for once (a gap keeps the match behind it).
- * Read next: merge.c, which turns pieces into tokens.
+ * When `at` reaches a stage's limit, that stage is asked for its next piece; so no recursion, and
+ * a piece costs one step per stage. The last stage, where it is a scanner, writes many ends at
+ * once. PCRE2 wants well-formed UTF-8: with ill-formed input, patterns see a copy with U+FFFD, and
+ * ends are mapped back. Invariant: every stage advances, and a pattern's match is looked for once
+ * (a gap keeps the match behind it). Read next: merge.c, which turns pieces into tokens.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "token/splitter.h"
@@ -190,8 +190,9 @@ static size_t next_numbers(const char *text, size_t at, size_t limit, unsigned m
     return at;
 }
 
-/* Groups of three counted from the end of a run of characters with `mask`, or the gap in front of the run.
- * state: where the run ends and how many of its characters are left, so that a run is counted once. */
+/* Groups of three counted from the end of a run of characters with `mask`, or the gap in front of
+ * the run. state: where the run ends and how many of its characters are left, so that a run is
+ * counted once. */
 static size_t next_from_right(pith_split *split, size_t i, size_t limit, unsigned mask) {
     const char *text = split->text.data;
     pith_split_state *state = &split->states[i];
@@ -246,7 +247,8 @@ static size_t next_end(pith_split *split, size_t i, size_t limit) {
     return end;
 }
 
-/* Ends in `clean` become ends in the text that was given: U+FFFD is two bytes longer than the byte it stands for. */
+/* Ends in `clean` become ends in the text that was given: U+FFFD is two bytes longer than the byte
+ * it stands for. */
 static void map_back(pith_split *split, size_t *ends, size_t n) {
     for (size_t k = 0; k < n; k++) {
         while (split->next_broken < split->n_broken && split->broken[split->next_broken] < ends[k])

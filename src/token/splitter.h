@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cuts a text into the pieces of a pre-tokenizer: a chain of scanners, counters and PCRE2 patterns. */
+ * Cuts a text into the pieces of a pre-tokenizer: a chain of scanners, counters and PCRE2
+ * patterns. */
 #ifndef PITH_TOKEN_SPLITTER_H
 #define PITH_TOKEN_SPLITTER_H
 
@@ -7,15 +8,16 @@
 
 typedef struct pith_splitter pith_splitter; /* immutable; several threads may split at once */
 
-/* only_patterns: every stage that has a pattern runs in PCRE2, scanners or not. Slow; the tests' second opinion. */
+/* only_patterns: every stage that has a pattern runs in PCRE2, scanners or not. Slow; the tests'
+ * second opinion. */
 pith_status pith_splitter_new(const pith_pre_tokenizer *pre, bool only_patterns,
                               pith_splitter **out, pith_error *error);
 void pith_splitter_free(pith_splitter *splitter);
 
 /* What a stage remembers between two calls. */
 typedef struct pith_split_state {
-    size_t start,
-        end; /* PCRE2: the match behind the gap just given; counters: where the run ends, digits left */
+    size_t start; /* PCRE2: the match behind the gap just given; counters: where the run ends */
+    size_t end;   /* ...: its end; characters of the run that are left */
     bool pending;
 } pith_split_state;
 

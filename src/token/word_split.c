@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scanners for the pattern families of the formats page 6.4: GPT2, L3/Q2/Q35 ("cl100k shape"), O2/TK ("o200k shape")
- * and D3. Each next_*() answers the question that a regex engine would: which alternative matches first here, and how
- * far. Backtracking is worked out by hand; the comments name the alternative.
+ * Scanners for the pattern families of the formats page 6.4: GPT2, L3/Q2/Q35 ("cl100k shape"),
+ * O2/TK ("o200k shape") and D3. Each next_*() answers the question that a regex engine would:
+ * which alternative matches first here, and how far. Backtracking is worked out by hand; the
+ * comments name the alternative.
  *
- * Speed: ASCII letters are taken eight at a time (letter_gaps), other ASCII by table, the rest through utf8proc.
- * Invariant: next_*() returns more than `at` and at most `end`, and looks at each byte a bounded number of times, so a
- * text of any shape is split in linear time. tests/unit/token/test_split.c compares every scanner with PCRE2.
- * Read next: splitter.c, which chains these with other stages.
+ * Speed: ASCII letters are taken eight at a time (letter_gaps), other ASCII by table, the rest
+ * through utf8proc. Invariant: next_*() returns more than `at` and at most `end`, and looks at
+ * each byte a bounded number of times, so a text of any shape is split in linear time.
+ * tests/unit/token/test_split.c compares every scanner with PCRE2. Read next: splitter.c, which
+ * chains these with other stages.
  */
 #include "token/word_split.h"
 
+#include "token/byte_words.h"
 #include "token/char_class.h"
 
 #include <string.h>
@@ -31,13 +34,6 @@ enum tail { TAIL_NONE, TAIL_NEWLINES, TAIL_NEWLINES_SLASHES };
 #define ONES  UINT64_C(0x0101010101010101)
 #define HIGHS UINT64_C(0x8080808080808080)
 
-static inline uint64_t load_word(const char *text) {
-    const unsigned char *b = (const unsigned char *)text;
-    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |
-           (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 |
-           (uint64_t)b[7] << 56;
-}
-
 /* High bit of every byte that is no ASCII letter. `fold` 0x20 takes both cases, 0 only a-z. */
 static inline uint64_t letter_gaps(uint64_t word, uint64_t fold) {
     uint64_t low = (word | fold * ONES) & ~HIGHS;
@@ -51,14 +47,16 @@ static inline size_t first_gap(uint64_t gaps) {
     return (size_t)((((below >> 7) & ONES) * ONES) >> 56);
 }
 
-/* End of the run of characters that have one of the bits of `mask`; fold as above says which ASCII letters mask has. */
+/* End of the run of characters that have one of the bits of `mask`; fold as above says which ASCII
+ * letters mask has. */
 static inline size_t run_end(const char *text, size_t at, size_t end, unsigned mask,
                              uint64_t fold) {
     for (;;) {
         while (end - at >= 8) {
-            uint64_t gaps = letter_gaps(load_word(text + at), fold);
+            uint64_t gaps = letter_gaps(pith_load_8(text + at), fold);
             if (gaps) {
                 at += first_gap(gaps);
+                if ((unsigned char)text[at] < 0x80) return at; /* an ASCII gap has no bit of mask */
                 break;
             }
             at += 8;
@@ -107,8 +105,9 @@ static inline size_t other_end(const char *text, size_t at, size_t end, unsigned
     return at;
 }
 
-/* White space at `at` that no earlier alternative takes. newlines: `\s*[\r\n]+` goes first, so that a run ends after its
- * last newline. Then `\s+(?!\S)`: all at the end of the text, else all but the last character; then `\s+`. */
+/* White space at `at` that no earlier alternative takes. newlines: `\s*[\r\n]+` goes first, so
+ * that a run ends after its last newline. Then `\s+(?!\S)`: all at the end of the text, else all
+ * but the last character; then `\s+`. */
 static inline size_t space_end(const char *text, size_t at, size_t end, bool newlines) {
     size_t size, last = at, after_newline = at, to = at;
     while (to < end) {
@@ -147,7 +146,8 @@ struct rules {
     enum tail tail;
 };
 
-/* cl100k shape: C|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+ */
+/* cl100k shape: C|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
+ * ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+ */
 static inline size_t next_cl100k(const char *text, size_t at, size_t end, struct rules rules) {
     size_t size, next_size;
     unsigned bits = pith_char_at(text, at, end, &size), next = 0;
@@ -168,8 +168,8 @@ static inline size_t next_cl100k(const char *text, size_t at, size_t end, struct
     return space_end(text, at, end, true);
 }
 
-/* U*W+ from `at`: U takes all it can; where no W follows, it gives back to its last character that is also a W.
- * Returns `at` when nothing matches. */
+/* U*W+ from `at`: U takes all it can; where no W follows, it gives back to its last character that
+ * is also a W. Returns `at` when nothing matches. */
 static inline size_t lower_word_end(const char *text, size_t at, size_t end) {
     size_t size, to = at, both_end = at;
     while (to < end) {
@@ -190,7 +190,8 @@ static inline size_t upper_word_end(const char *text, size_t at, size_t end) {
     return at;
 }
 
-/* The two word alternatives of the o200k shape, each first with the character in front, then without it. */
+/* The two word alternatives of the o200k shape, each first with the character in front, then
+ * without it. */
 static inline size_t cased_word_end(const char *text, size_t at, size_t end, unsigned bits,
                                     size_t size) {
     bool front = !(bits & (NEWLINE | LETTER | NUMBER));
@@ -205,7 +206,8 @@ static inline size_t cased_word_end(const char *text, size_t at, size_t end, uns
     return to == from ? at : to;
 }
 
-/* o200k shape: [^\r\n\p{L}\p{N}]?U*W+(C)?|[^\r\n\p{L}\p{N}]?U+W*(C)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|... */
+/* o200k shape: [^\r\n\p{L}\p{N}]?U*W+(C)?|[^\r\n\p{L}\p{N}]?U+W*(C)?|\p{N}{1,3}|
+ * ?[^\s\p{L}\p{N}]+[\r\n/]*|... */
 static inline size_t next_o200k(const char *text, size_t at, size_t end, struct rules rules) {
     size_t size, next_size;
     unsigned bits = pith_char_at(text, at, end, &size), next = 0;
@@ -229,8 +231,9 @@ static inline bool is_ascii_letter(char c) {
     return (pith_char_ascii[(unsigned char)c & 0x7F] & LETTER) && (unsigned char)c < 0x80;
 }
 
-/* D3: <ASCII punctuation>[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
- * Returns `at` where nothing matches: numbers, control and unassigned characters. */
+/* D3: <ASCII punctuation>[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
+ * ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+ Returns `at` where nothing matches: numbers,
+ * control and unassigned characters. */
 static inline size_t match_d3(const char *text, size_t at, size_t end) {
     const unsigned word = LETTER | MARK, sign = PITH_CHAR_PUNCT | PITH_CHAR_SYMBOL;
     size_t size, next_size = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The common pre-tokenizer patterns as hand-written scanners: same pieces as the pattern (which pre_tokenizer.c keeps
- * beside each of them), several times faster. */
+ * The common pre-tokenizer patterns as hand-written scanners: same pieces as the pattern (which
+ * pre_tokenizer.c keeps beside each of them), several times faster. */
 #ifndef PITH_TOKEN_WORD_SPLIT_H
 #define PITH_TOKEN_WORD_SPLIT_H
 
 #include "base/text.h"
 
-/* Writes the ends of the pieces of text[at, end) into ends, in order, until `end` is reached or `capacity` is used up.
- * Every piece has at least one byte and starts where the one before ended. at < end, capacity > 0; returns how many. */
+/* Writes the ends of the pieces of text[at, end) into ends, in order, until `end` is reached or
+ * `capacity` is used up. Every piece has at least one byte and starts where the one before ended.
+ * at < end, capacity > 0; returns how many. */
 typedef size_t pith_word_split(const char *text, size_t at, size_t end, size_t *ends,
                                size_t capacity);
 
