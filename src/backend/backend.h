@@ -44,10 +44,10 @@ typedef struct pith_norm_op {
     pith_norm_kind kind;
     pith_value x;
     const pith_weight *weight, *bias; /* NULL: absent */
-    uint32_t group; /* elements normalised together (a head); 0: the whole row */
+    uint32_t group;                   /* elements normalised together (a head); 0: the whole row */
     float eps;
 } pith_norm_op;
-pith_value pith_plan_norm(pith_plan *plan, const char *name, const pith_norm_op *op);
+pith_value pith_plan_norm(pith_plan *plan, const char *name, const pith_norm_op *args);
 
 /* y_i = W_i x (+ bias_i); up to three weights share x. With act: y_0 = act(W_0 x) * (W_1 x) (n =
  * 2, one result; gate, up), or
@@ -62,7 +62,8 @@ typedef struct pith_linear_op {
     float scale;
 } pith_linear_op;
 /* out has n results, or one with act. */
-void pith_plan_linear(pith_plan *plan, const char *name, const pith_linear_op *op, pith_value *out);
+void pith_plan_linear(pith_plan *plan, const char *name, const pith_linear_op *args,
+                      pith_value *out);
 
 /* How positions become angles; one per distinct setting of a model. The engine fills the tables of
  * a step. */
@@ -91,7 +92,7 @@ typedef struct pith_attend_op {
     uint32_t window; /* keys at distance >= window are invisible; 0: all */
     float softcap;   /* 0: off */
 } pith_attend_op;
-pith_value pith_plan_attend(pith_plan *plan, const char *name, const pith_attend_op *op);
+pith_value pith_plan_attend(pith_plan *plan, const char *name, const pith_attend_op *args);
 
 /* Mixture of experts: router logits = router x; probabilities by gating; top n_used (ties: lower
  * index); weights renormalised when
@@ -111,7 +112,7 @@ typedef struct pith_moe_op {
     float scale;
     pith_activation act;
 } pith_moe_op;
-pith_value pith_plan_moe(pith_plan *plan, const char *name, const pith_moe_op *op);
+pith_value pith_plan_moe(pith_plan *plan, const char *name, const pith_moe_op *args);
 
 pith_value pith_plan_add(pith_plan *plan, const char *name, pith_value a, pith_value b);
 pith_value pith_plan_scale(pith_plan *plan, const char *name, pith_value x, float scale);
@@ -155,8 +156,7 @@ typedef struct pith_kv_table {
     uint32_t n_blocks;
 } pith_kv_table; /* blocks[i] NULL: dropped (outside the window) */
 
-/* ---- Steps
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Steps ---- */
 typedef struct pith_step {
     uint32_t n, n_out, n_sequence;
     const int32_t *tokens; /* [n] */

@@ -2,11 +2,13 @@
  *
  * Recording a plan: the straight list of operations of a model.
  *
- * Invariant: in a plan without error every operation's shapes agree with its weights and inputs, every input was made
- * by an earlier operation, and a value belongs to rows n or to rows n_out. The first disagreement is kept with both
- * numbers; after it recording goes on without effect and gives PITH_NO_VALUE, so forward() needs no checks.
+ * Invariant: in a plan without error every operation's shapes agree with its weights and inputs,
+ * every input was made by an earlier operation, and a value belongs to rows n or to rows n_out.
+ * The first disagreement is kept with both numbers; after it recording goes on without effect
+ * and gives PITH_NO_VALUE, so forward() needs no checks.
  *
- * Weights need not be loaded yet: only their shapes are read here. Read next: plan.h, cpu/compile.c.
+ * Weights need not be loaded yet: only their shapes are read here. Read next: plan.h,
+ * cpu/compile.c.
  */
 #include "backend/plan.h"
 

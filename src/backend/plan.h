@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to backend: what pith_plan_* recorded. Backends read it; nobody changes it after recording. */
+ * Private to backend: what pith_plan_* recorded. Backends read it; nobody changes it after
+ * recording. */
 #ifndef PITH_BACKEND_PLAN_H
 #define PITH_BACKEND_PLAN_H
 

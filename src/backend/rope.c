@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How positions become angles. Every supported scaling is linear in the position, so a setting is one frequency a
- * pair; cos and sin are taken of position * frequency in double, so that large positions keep their phase.
+ * How positions become angles. Every supported scaling is linear in the position, so a setting
+ * is one frequency a pair; cos and sin are taken of position * frequency in double, so that
+ * large positions keep their phase.
  *
  *   theta_e(i) = base^(-2i / n_rot) / factor_i                     extrapolated: as trained
  *   linear:  frequency = freq_scale * theta_e
- *   YaRN:    frequency = freq_scale * theta_e * (1 - mix) + theta_e * mix,   mix = ramp(i) * ext_factor
- *            ramp is 1 for pairs that turn more than beta_fast times in n_ctx_orig, 0 below beta_slow turns
- *            (Peng et al. 2023, "YaRN"; formats page 5.4)
+ *   YaRN:    frequency = freq_scale * theta_e * (1 - mix) + theta_e * mix,
+ *            mix = ramp(i) * ext_factor; ramp is 1 for pairs that turn more than beta_fast times
+ *            in n_ctx_orig, 0 below beta_slow turns (Peng et al. 2023, "YaRN"; formats page 5.4)
  *
  * attn_factor is the net magnitude: whoever makes the setting has put YaRN's own factor in.
  * Read next: plan.c (settings are registered), cpu/step.c (tables of a step).

@@ -7,9 +7,10 @@
  *   mmap:  every tensor stays where the file's mapping has it
  *   vectors (norm weights, biases) are small and become f32 arrays in both modes
  *
- * Invariant: after a successful load every declared weight has data, and values where it has the VECTOR role; nothing
- * changes until free. A load that fails leaves the weights declared and without data.
- * How bytes move is cpu/pack.c's business; what the engine allocates is not counted here.
+ * Invariant: after a successful load every declared weight has data, and values where it has the
+ * VECTOR role; nothing changes until free. A load that fails leaves the weights declared and
+ * without data. How bytes move is cpu/pack.c's business; what the engine allocates is not
+ * counted here.
  */
 #include "backend/weight.h"
 
@@ -68,7 +69,8 @@ static bool same_shape(const weight_entry *entry, const pith_weight_source *sour
            memcmp(entry->weight.ne, source->ne, sizeof source->ne) == 0;
 }
 
-/* Sizes that later code multiplies without checks: rows and bytes fit, the file holds what the shape says. */
+/* Sizes that later code multiplies without checks: rows and bytes fit, the file holds what the
+ * shape says. */
 static pith_status check_shape(const pith_weight_source *source, pith_error *error) {
     uint64_t bytes, count = 1;
     if (!pith_type_get((uint32_t)source->type))
@@ -120,7 +122,7 @@ static weight_entry *entry_new(const pith_weight_source *source, unsigned roles)
 static bool has_room(pith_weights *weights) {
     if (weights->n < weights->capacity) return true;
     size_t capacity = weights->capacity ? weights->capacity * 2 : 64, bytes;
-    if (!pith_size_mul(capacity, sizeof *weights->entries, &bytes)) return false;
+    if (!pith_size_mul(capacity, sizeof(void *), &bytes)) return false;
     weight_entry **entries = pith_realloc(weights->entries, bytes);
     if (!entries) return false;
     weights->entries = entries;
@@ -200,7 +202,8 @@ static pith_status refuse(uint64_t need, uint64_t have, const char *whose, const
 static const char pack_advice[] =
     "load with mmap, raise the limit, or take a model with smaller weights";
 
-/* Whether packed weights may be made: against the caller's limit and `share` of what the system has. */
+/* Whether packed weights may be made: against the caller's limit and `share` of what the system
+ * has. */
 static pith_status check_memory(uint64_t need, const pith_weights_options *options, double share,
                                 pith_error *error) {
     if (options->memory_limit && need > options->memory_limit)
@@ -246,8 +249,8 @@ static pith_status choose_mmap(pith_weights *weights, const pith_weights_options
     return status;
 }
 
-/* pack leaves room for the engine and for others: 70 % of what is free. Past that mmap, and where the sources cannot be
- * mapped, pack up to what there is. */
+/* pack leaves room for the engine and for others: 70 % of what is free. Past that mmap, and
+ * where the sources cannot be mapped, pack up to what there is. */
 static pith_status choose_mode(pith_weights *weights, const pith_weights_options *options,
                                pith_error *error) {
     if (options->load == PITH_LOAD_PACK) return choose_pack(weights, options, 1.0, error);

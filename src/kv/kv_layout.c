@@ -3,11 +3,12 @@
  * Where keys and values of each layer lie inside a block of 64 tokens.
  *
  *   block of a window group:
- *   | layer a: K head 0 | K head 1 | .. | V head 0 | .. | (int8: K scales | V scales) | layer b: ... |
+ *   | layer a: K head 0 | K head 1 | .. | V head 0 | .. | int8: K scales | V scales | layer b: ..
  *
- * Invariant: every part starts at a multiple of 64 bytes, layers of one window share one group, groups are numbered in
- * the order in which their first layer appears. The bytes inside a head's part are the attention kernels' business
- * (kernel.h: K in panels of 16 tokens, V token by token).
+ * Invariant: every part starts at a multiple of 64 bytes, layers of one window share one group,
+ * groups are numbered in the order in which their first layer appears. The bytes inside a head's
+ * part are the attention kernels' business (kernel.h: K in panels of 16 tokens, V token by
+ * token).
  *
  * It allocates no cache memory. Read next: kv_store.c.
  */

@@ -2,11 +2,12 @@
  *
  * One timeline: for each window group a table from position / 64 to a block.
  *
- *   table of a group:  | NULL NULL | b7 b2 b9 | b4 |          window groups drop blocks at the front
- *                       dropped      whole      tail (copied before it is written when others hold it too)
+ *   table of a group:  | NULL NULL | b7 b2 b9 | b4 |     window groups drop blocks at the front
+ *                       dropped      whole      tail: copied before it is written when shared
  *
- * Invariant: a table's entries in [first, n) are blocks, all before are NULL; every position below `length` that a row
- * at `length` or later can see lies in a block. Changes are all or nothing: reserve counts what it needs first.
+ * Invariant: a table's entries in [first, n) are blocks, all before are NULL; every position
+ * below `length` that a row at `length` or later can see lies in a block. Changes are all or
+ * nothing: reserve counts what it needs first.
  *
  * Not safe for use by several threads at once on one store. Read next: kv_store.c.
  */
@@ -168,7 +169,8 @@ uint32_t pith_kv_sequence_truncate(pith_kv_sequence *sequence, uint32_t n_keep) 
     if (n_keep > sequence->length) n_keep = sequence->length;
     for (uint32_t g = 0; g < kv->layout->n_group; g++) {
         const block_table *table = &sequence->tables[g];
-        /* Rows from n_keep on need blocks from `need` on; what lies before n_keep must still be there. */
+        /* Rows from n_keep on need blocks from `need` on; what lies before n_keep must still be
+         * there. */
         uint32_t need = first_block(kv, g, n_keep);
         if (need < table->first && need < blocks_below(n_keep)) n_keep = 0;
     }

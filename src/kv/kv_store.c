@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store owns every block: one region, cut into blocks per window group, with a reference count each.
+ * The store owns every block: one region, cut into blocks per window group, with a reference
+ * count each.
  *
- *   region: | group 0: block 0, block 1, ... | group 1: ... |        a group starts at a multiple of 4096
+ *   region: | group 0: block 0, block 1, ... | group 1: ... |    groups start at multiples of 4096
  *
- * Invariant: a block is either on its pool's free stack with count 0, or held by exactly `count` tables. A pool has
- * n_sequences times the blocks that one sequence can hold, and sharing only saves, so a reserve within n_ctx and
- * step_limit never finds it empty. The memory is written once when the store is made: the system has then really
- * given it, and no step can die for lack of it.
+ * Invariant: a block is either on its pool's free stack with count 0, or held by exactly `count`
+ * tables. A pool has n_sequences times the blocks that one sequence can hold, and sharing only
+ * saves, so a reserve within n_ctx and step_limit never finds it empty. The memory is written
+ * once when the store is made: the system has then really given it, and no step can die for lack
+ * of it.
  *
  * It knows no positions; that is kv_sequence.c.
  */
@@ -21,7 +23,8 @@ static uint32_t blocks_of(uint64_t n_token) {
     return (uint32_t)((n_token + PITH_KV_BLOCK_TOKENS - 1) / PITH_KV_BLOCK_TOKENS);
 }
 
-/* Blocks of a group that one sequence holds at most: everything, or what rows [L, L + step_limit) see. */
+/* Blocks of a group that one sequence holds at most: everything, or what rows [L, L +
+ * step_limit) see. */
 static uint32_t blocks_per_sequence(uint32_t window, uint32_t n_ctx, uint32_t step_limit) {
     uint32_t all = blocks_of(n_ctx);
     if (!window) return all;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention over the KV cache. Query rows of all heads that share a KV head, for a block of tokens of one sequence, go
- * over the pages together; the partial (m, l, o) of each page is joined in page order.
+ * Attention over the KV cache. Query rows of all heads that share a KV head, for a block of
+ * tokens of one sequence, go over the pages together; the partial (m, l, o) of each page is
+ * joined in page order.
  *
  *   pages of the sequence   | 0 | 1 | 2 | 3 | 4 |
  *   query token at 200      |---|---|---|-|            sees [0, 200] of 320
  *   with a window of 100          |-|---|-|            pages before the window are skipped
  *
- * Invariant: a row's result is a fold over absolute pages in increasing order, each page's partial computed for that row
- * alone: so batches, threads and the way of sharing out work change no bit.
- * Read next: kernel/ref/attend_ref.c.
+ * Invariant: a row's result is a fold over absolute pages in increasing order, each page's
+ * partial computed for that row alone: so batches, threads and the way of sharing out work
+ * change no bit. Read next: kernel/ref/attend_ref.c.
  */
 #include "backend/cpu/runner.h"
 
@@ -127,7 +128,8 @@ static void merge_page(const attend_task *t, const float *m, const float *l, con
     }
 }
 
-/* sum_o / sum_l into the result, int8 too where the next product wants it and the columns fill whole units. */
+/* sum_o / sum_l into the result, int8 too where the next product wants it and the columns fill
+ * whole units. */
 static void write_result(const attend_task *t) {
     const cpu_program *p = &t->context->runner->program;
     const cpu_value *y = &t->context->values[t->context->phase->op->first_result];
@@ -165,9 +167,10 @@ static void whole_chunk(void *user, uint32_t index, int thread) {
     write_result(&t);
 }
 
-/* ---- Few tasks, many pages: pages are shared out, their partials kept and joined in a second operation ----
- * Partials of slot s (a page, counted from the round's first): rows [s * rows, (s + 1) * rows) of split_m, _l, _o; a
- * KV head's rows are neighbours there. Rounds bound the memory; sums wait in slot 0 of the next round. */
+/* ---- Few tasks, many pages: pages are shared out, their partials kept and joined in a second
+ * operation ---- Partials of slot s (a page, counted from the round's first): rows [s * rows, (s
+ * + 1) * rows) of split_m, _l, _o; a KV head's rows are neighbours there. Rounds bound the
+ * memory; sums wait in slot 0 of the next round. */
 
 typedef struct split_run {
     cpu_context *context;

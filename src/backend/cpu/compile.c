@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plan becomes phases. Operations that work row by row (norm, rope, add, quantization, writing K and V) join the
- * group that is open; a product or attention closes the group. So a layer of a usual model has these phases:
+ * A plan becomes phases. Operations that work row by row (norm, rope, add, quantization, writing
+ * K and V) join the group that is open; a product or attention closes the group. So a layer of a
+ * usual model has these phases:
  *
- *   rows: norm, quantize | product: q k v | rows: rope, rope, put K V | attend | rows: quantize | product: o + residual
- *   rows: norm, quantize | product: act(gate) * up, quantized in the same pass | product: down + residual
+ *   rows: norm, quantize   product: q k v   rows: rope, rope, put K V   attend, quantize
+ *   product: o + residual   rows: norm, quantize   product: act(gate) * up, quantize
+ *   product: down + residual
  *
- * Invariant: a step of a group reads only what earlier phases made, or its own row of what the group made before. Rows
- * groups marked repeatable make values that nobody but the next product reads, so each thread may make its own.
- * Values know the first and last phase that touch them; place.c packs them by that. Read next: place.c, runner.c.
+ * Invariant: a step of a group reads only what earlier phases made, or its own row of what the
+ * group made before. Rows groups marked repeatable make values that nobody but the next product
+ * reads, so each thread may make its own. Values know the first and last phase that touch them;
+ * place.c packs them by that. Read next: place.c, runner.c.
  */
 #include "backend/cpu/program.h"
 
@@ -263,8 +266,8 @@ static void mark_inputs(cpu_program *p, const pith_op *op) {
     for (uint32_t i = first; i < n; i++) p->values[inputs[i]].needs_f32 = true;
 }
 
-/* A value that was made by something else than a norm, or whose maker is not the phase before, is still fine: only
- * what THIS group makes must not be read later than in the next phase. */
+/* A value that was made by something else than a norm, or whose maker is not the phase before,
+ * is still fine: only what THIS group makes must not be read later than in the next phase. */
 static void mark_repeatable(cpu_program *p) {
     for (uint32_t i = 0; i + 1 < p->n_phase; i++) {
         cpu_phase *rows = &p->phases[i], *next = &p->phases[i + 1];
@@ -281,8 +284,8 @@ static void mark_repeatable(cpu_program *p) {
     }
 }
 
-/* Norms of heads, rotations and the put of the attention that follows: a task of that attention can do its KV head's
- * part itself, if nobody else reads the results. */
+/* Norms of heads, rotations and the put of the attention that follows: a task of that attention
+ * can do its KV head's part itself, if nobody else reads the results. */
 static bool is_by_head(const cpu_program *p, const cpu_phase *rows, const pith_attend_op *attend,
                        uint32_t last_phase) {
     for (uint32_t s = 0; s < rows->n_step; s++) {
@@ -302,16 +305,32 @@ static bool is_by_head(const cpu_program *p, const cpu_phase *rows, const pith_a
     return true;
 }
 
-static void mark_by_head(cpu_program *p) {
-    for (uint32_t i = 0; i + 1 < p->n_phase; i++) {
-        cpu_phase *rows = &p->phases[i], *next = &p->phases[i + 1];
-        if (rows->kind == CPU_PHASE_ROWS && next->kind == CPU_PHASE_ATTEND)
-            rows->by_head = is_by_head(p, rows, &next->op->attend, i + 1);
+/* The attention runs these steps itself, one phase later: what they read and make must live
+ * until then. */
+static void keep_for_attend(cpu_program *p, const cpu_phase *rows, uint32_t phase) {
+    for (uint32_t s = 0; s < rows->n_step; s++) {
+        pith_value inputs[PITH_PLAN_MAX_INPUTS];
+        const pith_op *op = p->steps[rows->first_step + s].op;
+        uint32_t n = pith_op_inputs(op, inputs);
+        if (op->kind == PITH_OP_NORM) inputs[n++] = op->first_result;
+        for (uint32_t i = 0; i < n; i++) {
+            cpu_value *v = &p->values[inputs[i]];
+            if (v->last_phase < phase) v->last_phase = phase;
+        }
     }
 }
 
-/* The head: the product that makes the output, perhaps scaled and capped, and nothing else after it. It runs once per
- * block of rows, so that logits of many rows need not exist at once. */
+static void mark_by_head(cpu_program *p) {
+    for (uint32_t i = 0; i + 1 < p->n_phase; i++) {
+        cpu_phase *rows = &p->phases[i], *next = &p->phases[i + 1];
+        if (rows->kind != CPU_PHASE_ROWS || next->kind != CPU_PHASE_ATTEND) continue;
+        rows->by_head = is_by_head(p, rows, &next->op->attend, i + 1);
+        if (rows->by_head) keep_for_attend(p, rows, i + 1);
+    }
+}
+
+/* The head: the product that makes the output, perhaps scaled and capped, and nothing else after
+ * it. It runs once per block of rows, so that logits of many rows need not exist at once. */
 static void find_tail(cpu_program *p) {
     const pith_plan *plan = p->plan;
     p->tail_phase = p->n_phase;

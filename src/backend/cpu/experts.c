@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mixture of experts: each row chooses experts, rows are grouped by expert, each expert's weights are read once for all
- * its rows, and every row sums its experts in the order in which the router chose them.
+ * Mixture of experts: each row chooses experts, rows are grouped by expert, each expert's
+ * weights are read once for all its rows, and every row sums its experts in the order in which
+ * the router chose them.
  *
- *   choice   row 0: e2 e0    row 1: e2 e1            gathered  | e0: row 0 | e1: row 1 | e2: row 0, row 1 |
- *   share          .7 .3           .6 .4             start     0           1           2                  4
- *   place           2  0            3  1             source    0           1           0      1
+ *   choice  row 0: e2 e0   row 1: e2 e1     gathered  | e0: row 0 | e1: row 1 | e2: row 0, row 1 |
+ *   share         .7 .3          .6 .4      start     0           1           2                  4
+ *   place          2  0           3  1      source    0           1           0      1
  *
- * Invariant: ties in the router go to the lower index, rows of an expert keep their order, and a row's result depends on
- * that row alone. The number of chunks depends on the number of rows only, not on what the router chose: a thread that
- * comes late must count as the others did. Read next: product.c.
+ * Invariant: ties in the router go to the lower index, rows of an expert keep their order, and a
+ * row's result depends on that row alone. The number of chunks depends on the number of rows
+ * only, not on what the router chose: a thread that comes late must count as the others did.
+ * Read next: product.c.
  */
 #include "backend/cpu/runner.h"
 
@@ -33,7 +35,8 @@ static void gate_all(const pith_kernels *kernels, pith_gating gating, const floa
         p[i] = gating == PITH_GATING_SIGMOID ? 1.0f / (1.0f + p[i]) : p[i] / sum;
 }
 
-/* The n_used largest, largest first, ties to the lower index; NaN is never larger, but indices stay valid. */
+/* The n_used largest, largest first, ties to the lower index; NaN is never larger, but indices
+ * stay valid. */
 static void choose(const float *p, uint32_t n, uint32_t n_used, int32_t *choice) {
     for (uint32_t j = 0; j < n_used; j++) {
         int32_t best = -1;

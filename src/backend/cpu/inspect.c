@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking into a running program: named values after each operation (trace), time by operation (profile).
+ * Looking into a running program: named values after each operation (trace), time by operation
+ * (profile).
  *
- * A traced step is walked operation by operation, each in a region of its own, so that every value is told before
- * something else takes its memory; logits are told block by block. The profile times phases on the calling thread and
- * sums them by the name that all layers share; what a phase does along (a norm that every thread repeats, the
- * quantization of a result) counts as that phase.
+ * A traced step is walked operation by operation, each in a region of its own, so that every
+ * value is told before something else takes its memory; logits are told block by block. The
+ * profile times phases on the calling thread and sums them by the name that all layers share;
+ * what a phase does along (a norm that every thread repeats, the quantization of a result)
+ * counts as that phase.
  */
 #include "backend/cpu/runner.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filling weights' memory: threads take pieces of about 1 MiB, read each straight from the source, and either permute
- * 16 rows at a time into a panel or leave the rows as they are.
+ * Filling weights' memory: threads take pieces of about 1 MiB, read each straight from the
+ * source, and either permute 16 rows at a time into a panel or leave the rows as they are.
  *
  *   source  | row 0 | row 1 | ... | row 15 | row 16 ...          (file blocks)
  *              \______ read into the thread's buffer ______/
  *   memory  | panel 0: 16 rows side by side | panel 1 | ...      (same number of bytes)
  *
- * Invariant: every byte of a tensor is read once and exists once; the only other memory is one buffer a thread. A piece
- * never crosses an expert (a slice of ne[2]), whose last panel may be partly empty.
- * Progress is told by the calling thread only. Read next: kernel/panel.h for the permutations.
+ * Invariant: every byte of a tensor is read once and exists once; the only other memory is one
+ * buffer a thread. A piece never crosses an expert (a slice of ne[2]), whose last panel may be
+ * partly empty. Progress is told by the calling thread only. Read next: kernel/panel.h for the
+ * permutations.
  */
 #include "backend/cpu/pack.h"
 

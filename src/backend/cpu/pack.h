@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to backend: how tensors get from a source into memory, in panels where the CPU has kernels for them. */
+ * Private to backend: how tensors get from a source into memory, in panels where the CPU has
+ * kernels for them. */
 #ifndef PITH_BACKEND_CPU_PACK_H
 #define PITH_BACKEND_CPU_PACK_H
 
@@ -13,10 +14,12 @@ typedef struct pith_pack_item {
     bool in_place;   /* mmap mode: only checked */
 } pith_pack_item;
 
-/* Sets layout, strides and panel_decode; returns the bytes that the tensor takes in memory. packed: panels are allowed. */
+/* Sets layout, strides and panel_decode; returns the bytes that the tensor takes in memory.
+ * packed: panels are allowed. */
 uint64_t pith_pack_layout(pith_weight *weight, bool packed, uint32_t features);
 
-/* Reads, packs and checks all items with options->n_threads threads of its own; weight->data is set by the caller. */
+/* Reads, packs and checks all items with options->n_threads threads of its own; weight->data is
+ * set by the caller. */
 pith_status pith_pack_run(const pith_pack_item *items, size_t n_item,
                           const pith_weights_options *options, pith_error *error);
 

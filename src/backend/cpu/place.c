@@ -4,11 +4,13 @@
  *
  *   | values and routing, overlaid by lifetime | angles | scratch of thread 0 | thread 1 | ...
  *
- * A value has up to two parts with the same lifetime: its floats, and its int8 rows (codes, scales, sums, half sums one
- * after the other). Parts are placed largest first at the lowest offset where nothing lives at the same time.
+ * A value has up to two parts with the same lifetime: its floats, and its int8 rows (codes,
+ * scales, sums, half sums one after the other). Parts are placed largest first at the lowest
+ * offset where nothing lives at the same time.
  *
- * Invariant: parts whose phases overlap don't overlap in memory; every part starts at a multiple of 64 bytes and has
- * SLACK bytes behind it that a kernel's last wide load may read. Read next: runner.c, which makes the arena.
+ * Invariant: parts whose phases overlap don't overlap in memory; every part starts at a multiple
+ * of 64 bytes and has SLACK bytes behind it that a kernel's last wide load may read. Read next:
+ * runner.c, which makes the arena.
  */
 #include "backend/cpu/program.h"
 
@@ -106,8 +108,9 @@ static size_t list_parts(cpu_program *program, part *parts) {
 
 static pith_status place_values(cpu_program *program, pith_error *error) {
     size_t n = list_parts(program, NULL), end = 0;
-    part *parts = pith_alloc_array(2 * n, sizeof *parts), *placed = parts + n;
+    part *parts = pith_alloc_array(2 * n, sizeof *parts), *placed;
     if (!parts) return pith_fail_memory(error, "a program", 2 * n * sizeof *parts);
+    placed = parts + n;
     list_parts(program, parts);
     qsort(parts, n, sizeof *parts, larger_first);
     for (size_t i = 0; i < n; i++) {

@@ -2,18 +2,20 @@
  *
  * Products of weights with rows of activations, cut into chunks that threads take.
  *
- *            panels of W0 | W1 | W2            a chunk = a block of rows x a range of panels of one weight
- *   rows    +------+------+--+--+--+--+        blocks of rows keep their activations in the second cache,
+ *            panels of W0 | W1 | W2            a chunk: a block of rows x panels of one weight;
+ *   rows    +------+------+--+--+--+--+        a block's activations stay in the second cache,
  *   0..TB   |  c0  |  c1  |c2|c3|c4|c5|        so weights are read once per block;
- *   TB..n   |  c6  |  c7  | ...                ranges are sized to some 30 microseconds of work
+ *   TB..n   |  c6  |  c7  | ...                ranges are some 30 microseconds of work
  *           +------+------+--+--+--+--+
  *
- * With an activation, a chunk makes gate and up of 64 columns at a time in the thread's tile, joins them, and quantizes
- * the result where the next product wants int8. Bias, scale and residual are added while the chunk is in the cache.
+ * With an activation, a chunk makes gate and up of 64 columns at a time in the thread's tile,
+ * joins them, and quantizes the result where the next product wants int8. Bias, scale and
+ * residual are added while the chunk is in the cache.
  *
- * Invariant: k is never split and every output element is one kernel's sum, so chunks change no bit.
- * Weights that lie in rows (mmap mode) are packed 16 rows at a time into the thread's panel; types without a kernel, and
- * all quantized types at full precision, are decoded into an f32 panel. Read next: kernel.h (pith_mul), experts.c.
+ * Invariant: k is never split and every output element is one kernel's sum, so chunks change no
+ * bit. Weights that lie in rows (mmap mode) are packed 16 rows at a time into the thread's
+ * panel; types without a kernel, and all quantized types at full precision, are decoded into an
+ * f32 panel. Read next: kernel.h (pith_mul), experts.c.
  */
 #include "backend/cpu/runner.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to the CPU backend: a plan compiled into phases. A phase is what all threads do together between two joins:
- * either a group of row steps (each row of a block goes through all of them), a product, or attention.
- * compile.c makes it, runner.c walks it. */
+ * Private to the CPU backend: a plan compiled into phases. A phase is what all threads do
+ * together between two joins: either a group of row steps (each row of a block goes through all
+ * of them), a product, or attention. compile.c makes it, runner.c walks it. */
 #ifndef PITH_BACKEND_CPU_PROGRAM_H
 #define PITH_BACKEND_CPU_PROGRAM_H
 
@@ -74,15 +74,15 @@ typedef struct cpu_phase {
     const pith_op *op; /* that it belongs to (of rows: the first) */
     const char *label; /* "linear", for the profile; rows: the first step's */
     bool is_out;
-    bool
-        repeatable; /* rows: results are read by the next phase only, so threads may each make their own */
-    bool by_head; /* rows: each KV head's part can be made by the attention task of that head */
+    bool repeatable; /* rows: only the next phase reads results, so threads may make their own */
+    bool by_head;    /* rows: the attention task of a KV head can make that head's part */
     uint32_t first_step, n_step; /* rows */
     cpu_product product;         /* product, experts */
     uint32_t moe;
 } cpu_phase;
 
-/* Mixture of experts: where the routing of a step lies. Rows that go to one expert are neighbours. */
+/* Mixture of experts: where the routing of a step lies. Rows that go to one expert are
+ * neighbours. */
 typedef struct cpu_moe {
     const pith_moe_op *op;
     pith_value logits, gathered, inner, outer; /* values: [n, n_expert]; [n * used, ...] */
@@ -146,7 +146,8 @@ typedef struct cpu_program {
 pith_status pith_cpu_compile(cpu_program *program, const pith_plan *plan,
                              const pith_backend_options *options, pith_error *error);
 void pith_cpu_program_deinit(cpu_program *program);
-/* Gives every value, workspace and scratch its place in an arena (compile calls it once with NULL to measure). */
+/* Gives every value, workspace and scratch its place in an arena (compile calls it once with
+ * NULL to measure). */
 pith_status pith_cpu_place(cpu_program *program, pith_error *error);
 
 /* Rows of int8 activations in memory (place.c). */

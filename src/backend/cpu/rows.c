@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything that works row by row: embeddings, norms, rotations, sums, quantization, and writing keys and values into
- * the cache. A block of rows goes through all steps of a group, step by step, so that it stays in the first cache.
+ * Everything that works row by row: embeddings, norms, rotations, sums, quantization, and
+ * writing keys and values into the cache. A block of rows goes through all steps of a group,
+ * step by step, so that it stays in the first cache.
  *
- * Invariant: a row's result depends on that row alone (and on weights, position, token), never on the block it came in.
- * Read next: kernel/ref/norm_ref.c, product.c.
+ * Invariant: a row's result depends on that row alone (and on weights, position, token), never
+ * on the block it came in. Read next: kernel/ref/norm_ref.c, product.c.
  */
 #include "backend/cpu/runner.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running a program: one parallel region walks the phases of a step; every thread keeps the same count of operations, so
- * that a thread which comes late finds what is finished and goes on.
+ * Running a program: one parallel region walks the phases of a step; every thread keeps the same
+ * count of operations, so that a thread which comes late finds what is finished and goes on.
  *
  *   step -> region: phase 0 .. head -> on_logits            (a step with few outputs)
  *        -> region: phase 0 .. head, block 0 -> on_logits -> region: head, block 1 -> on_logits ...
  *
  * on_logits is always called by the thread that called pith_runner_run, outside of a region.
  *
- * Invariant: running allocates nothing; the step is checked before anything is written. With a trace, each step of a
- * group is a region of its own, so that every value is told before it is overwritten.
- * Read next: rows.c, product.c, attention.c, experts.c.
+ * Invariant: running allocates nothing; the step is checked before anything is written. With a
+ * trace, each step of a group is a region of its own, so that every value is told before it is
+ * overwritten. Read next: rows.c, product.c, attention.c, experts.c.
  */
 #include "backend/cpu/runner.h"
 

@@ -76,7 +76,8 @@ void pith_cpu_trace_phases(pith_runner *runner, uint32_t first, uint32_t end);
 void pith_cpu_rows(const cpu_context *context, uint32_t first, uint32_t n, uint32_t begin,
                    uint32_t end);
 
-/* One KV head's part of a group of steps that work head by head (cpu_phase.by_head), for a block of rows. */
+/* One KV head's part of a group of steps that work head by head (cpu_phase.by_head), for a block
+ * of rows. */
 void pith_cpu_rows_of_head(const cpu_context *context, const cpu_phase *rows,
                            const cpu_block *block, uint32_t head, uint32_t n_head_kv);
 
@@ -99,7 +100,8 @@ void pith_cpu_quantize_columns(const cpu_program *program, const cpu_value *y, c
 void pith_cpu_product(cpu_context *context, uint64_t *index);
 
 /* attention.c */
-/* Whether the tasks of this phase are KV heads of whole sequences, which may then make their own q, k, v. */
+/* Whether the tasks of this phase are KV heads of whole sequences, which may then make their own
+ * q, k, v. */
 bool pith_cpu_attend_is_whole(const pith_runner *runner, const cpu_phase *phase);
 void pith_cpu_attend(cpu_context *context, uint64_t *index);
 

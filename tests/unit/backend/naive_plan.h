@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan computed the slow and obvious way: one row at a time, double everywhere, weights decoded element by element,
- * all keys and values kept. What the backend is checked against. */
+ * A plan computed the slow and obvious way: one row at a time, double everywhere, weights
+ * decoded element by element, all keys and values kept. What the backend is checked against. */
 #ifndef PITH_TEST_NAIVE_PLAN_H
 #define PITH_TEST_NAIVE_PLAN_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises of src/backend/plan.c and rope.c: shapes that disagree are told with both numbers, the first error stays,
- * equal rope settings share a table, and angles follow the formulas of formats page 5.4.
+ * Promises of src/backend/plan.c and rope.c: shapes that disagree are told with both numbers,
+ * the first error stays, equal rope settings share a table, and angles follow the formulas of
+ * formats page 5.4.
  */
 #include "backend/plan.h"
 
@@ -211,8 +212,9 @@ static void plain_and_linear_angles(void **state) {
     }
 }
 
-/* Numbers worked out by hand from the formula: n_rot 8, base 10000, n_ctx_orig 4096, factor 8, beta 32 and 1.
- * corr(32) = 8 ln(4096 / 64 pi) / (2 ln 10000) = 1.309, corr(1) = 2.814: low 1, high 3. */
+/* Numbers worked out by hand from the formula: n_rot 8, base 10000, n_ctx_orig 4096, factor 8,
+ * beta 32 and 1. corr(32) = 8 ln(4096 / 64 pi) / (2 ln 10000) = 1.309, corr(1) = 2.814: low 1,
+ * high 3. */
 static void yarn_mixes_between_low_and_high_pairs(void **state) {
     (void)state;
     const pith_rope rope = {.n_rot = 8,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises of the CPU backend: every operation agrees with the naive plan (naive_plan.h); and the exact contract: the
- * same bits for a row alone or in a batch, on 1, 2 or 3 threads, packed or mapped, with the instructions of any tier.
+ * Promises of the CPU backend: every operation agrees with the naive plan (naive_plan.h); and
+ * the exact contract: the same bits for a row alone or in a batch, on 1, 2 or 3 threads, packed
+ * or mapped, with the instructions of any tier.
  */
 #include "cpu/cpu.h"
 #include "naive_plan.h"
@@ -160,7 +161,8 @@ static void same_bits_with_f32_kv(void **state) {
     check_contract(PITH_KV_STORE_F32);
 }
 
-/* Few rows before many pages: pages are shared out among threads, in rounds; the fold must not notice. */
+/* Few rows before many pages: pages are shared out among threads, in rounds; the fold must not
+ * notice. */
 static void shared_out_pages_give_the_same_bits(void **state) {
     (void)state;
     enum { LONG = 640 };

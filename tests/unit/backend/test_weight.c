@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises of src/backend/weight.c and cpu/pack.c: packed, copied and mapped weights decode to the same values; vectors
- * are f32 and padded; what cannot be held, mapped or trusted is refused with a sentence; a load can be cancelled.
+ * Promises of src/backend/weight.c and cpu/pack.c: packed, copied and mapped weights decode to
+ * the same values; vectors are f32 and padded; what cannot be held, mapped or trusted is refused
+ * with a sentence; a load can be cancelled.
  */
 #include "backend/weight.h"
 #include "base/rng.h"

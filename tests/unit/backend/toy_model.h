@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A small synthetic model with every kind of operation and many weight types, its weights in memory, and the means to
- * run token sequences through a backend with pages of its own making. */
+ * A small synthetic model with every kind of operation and many weight types, its weights in
+ * memory, and the means to run token sequences through a backend with pages of its own making. */
 #ifndef PITH_TEST_TOY_MODEL_H
 #define PITH_TEST_TOY_MODEL_H
 
@@ -77,7 +77,8 @@ static inline void toy_tensor_add(toy *t, const char *name, pith_type type, uint
     free(row);
 }
 
-/* Layer 0: grouped norms, NEOX, biases. Layer 1: window, softcap, layer norm, GELU. Layer 2: experts. */
+/* Layer 0: grouped norms, NEOX, biases. Layer 1: window, softcap, layer norm, GELU. Layer 2:
+ * experts. */
 static inline void toy_declare(toy *t) {
     const unsigned linear = PITH_WEIGHT_LINEAR, vector = PITH_WEIGHT_VECTOR;
     const pith_type q[] = {PITH_TYPE_Q4_K, PITH_TYPE_Q4_0, PITH_TYPE_Q8_0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises of src/kv/kv_sequence.c and kv_store.c: what a sequence wrote is what it sees, whatever was forked,
- * truncated and dropped meanwhile; limits hold at +-1; a refused reserve changes nothing; no block leaks.
+ * Promises of src/kv/kv_sequence.c and kv_store.c: what a sequence wrote is what it sees,
+ * whatever was forked, truncated and dropped meanwhile; limits hold at +-1; a refused reserve
+ * changes nothing; no block leaks.
  */
 #include "base/rng.h"
 #include "kv/kv_store.h"
