@@ -8,11 +8,9 @@
 
 #include "kernel/kernel.h"
 #include "kernel/panel.h"
+#include "kernel/x86/inline.h"
 
 #include <immintrin.h>
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define UNROLL        _Pragma("GCC unroll 16")
 
 enum { TILE_MAX = 12, FEW_TOKENS = 8 /* up to here codes are unpacked on the fly */ };
 
