@@ -7,6 +7,11 @@ if(PITH_WERROR)
   add_compile_options(-Werror)
 endif()
 
+# gcc does not align Windows' stack for vectors of 32 and 64 bytes (gcc bug 54412), so no move may rely on it.
+if(MINGW AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wa,-muse-unaligned-vector-move)
+endif()
+
 # PITH_SANITIZE=address,undefined or thread: the asan, tsan and hostile presets.
 set(PITH_SANITIZE "" CACHE STRING "Sanitizers to build with")
 if(PITH_SANITIZE)

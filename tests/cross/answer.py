@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 QUESTION = "What is the capital of France?"
+BEGINNING = "The capital of France is"
 BEYOND_ASCII = "Où est 東京 \U0001F980?"
 
 
@@ -41,8 +42,10 @@ def doctor(program, _model, _host):
 
 
 def answers(program, model, host):
+    ours = reply(program, model, BEGINNING, "--raw", "-n", "4")
+    expect(ours["text"].startswith(" Paris"), ours["text"])
     ours = reply(program, model, QUESTION, "-n", "8")
-    expect("Paris" in ours["text"], ours["text"])
+    expect(ours["text"] and len(ours["ids"]) <= 8, ours)
     if host:
         theirs = reply(host, model, QUESTION, "-n", "8")
         expect(ours["ids"] == theirs["ids"], "ids", ours["ids"], "this machine:", theirs["ids"])
