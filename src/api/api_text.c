@@ -82,6 +82,10 @@ pith_status pith_detokenizer_new(const pith_model *model, bool show_control, pit
     pith_detokenizer *detokenizer = pith_alloc_zero(1, sizeof *detokenizer);
     if (!detokenizer) return pith_fail_memory(error, "detokenizer", sizeof *detokenizer);
     pith_detok_init(&detokenizer->detok, model->tokenizer, show_control);
+    if (!detokenizer->detok.text.data) {
+        pith_free(detokenizer);
+        return pith_fail_memory(error, "text of a detokenizer", 0);
+    }
     *out = detokenizer;
     return PITH_OK;
 }

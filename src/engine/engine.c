@@ -46,22 +46,19 @@ static pith_status make_arrays(pith_engine *engine, pith_error *error) {
     return PITH_OK;
 }
 
-/* Each session's part of the arrays, and the memory of its detokenizer. */
+/* Each session's part of the arrays, and its detokenizer. */
 static pith_status make_sessions(pith_engine *engine, pith_error *error) {
-    static const char zeros[64] = {0};
-    engine->max_token_bytes = longest_token(engine->model->tokenizer);
+    const pith_tokenizer *tokenizer = engine->model->tokenizer;
+    engine->max_token_bytes = longest_token(tokenizer);
     for (uint32_t i = 0; i < engine->n_sessions; i++) {
         pith_session *session = &engine->sessions[i];
         session->engine = engine;
         session->ids = engine->ids + (size_t)i * engine->n_ctx;
         session->logits = engine->logits + (size_t)i * engine->model->hparams.n_vocab;
-        for (size_t at = 0; at < engine->max_token_bytes; at += sizeof zeros) {
-            pith_buffer_append(&session->text, zeros, sizeof zeros);
-        }
-        if (session->text.failed) {
+        pith_detok_init(&session->detok, tokenizer, false);
+        if (!session->detok.text.data) {
             return pith_fail_memory(error, "text of a session", engine->max_token_bytes);
         }
-        pith_buffer_reset(&session->text);
     }
     return PITH_OK;
 }
@@ -98,7 +95,7 @@ void pith_engine_close(pith_engine *engine) {
     if (!engine) return;
     for (uint32_t i = 0; engine->sessions && i < engine->n_sessions; i++) {
         pith_session_close(&engine->sessions[i]);
-        pith_buffer_deinit(&engine->sessions[i].text);
+        pith_detok_deinit(&engine->sessions[i].detok);
     }
     pith_runner_free(engine->runner);
     pith_kv_free(engine->kv);

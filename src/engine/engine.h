@@ -37,7 +37,7 @@ struct pith_session {
     bool has_logits; /* logits are those after ids[length - 1] */
     atomic_int
         cancelled;    /* set from any thread or signal handler, cleared by the call that it stops */
-    pith_buffer text; /* of the detokenizer, kept so that a token needs no allocation */
+    pith_detok detok; /* lent to the reply being made, so that a token needs no allocation */
 };
 
 struct pith_engine {

@@ -20,7 +20,7 @@ typedef struct reply {
     pith_sampler *sampler;
     const pith_generate_options *options;
     pith_generation *out;
-    pith_detok detok;
+    pith_detok *detok; /* the session's */
     pith_stop_text stops;
     uint64_t started, first, last; /* nanoseconds */
 } reply;
@@ -55,7 +55,7 @@ static bool tell(reply *r, int32_t id, const char *text, size_t size) {
 /* Tells the text that a token completes. Returns false when the reply ends with it, and sets
  * *stop. */
 static bool tell_token(reply *r, int32_t id, pith_stop *stop) {
-    pith_span text = pith_detok_push(&r->detok, id);
+    pith_span text = pith_detok_push(r->detok, id);
     bool found = false;
     size_t ready = pith_stop_text_push(&r->stops, text.data, text.size, &found);
     bool go_on = tell(r, id, r->stops.held, ready);
@@ -69,7 +69,7 @@ static bool tell_token(reply *r, int32_t id, pith_stop *stop) {
 
 /* What waited for the rest of a character or of a stop string that did not come. */
 static void tell_rest(reply *r) {
-    pith_span text = pith_detok_push(&r->detok, -1);
+    pith_span text = pith_detok_push(r->detok, -1);
     bool found = false;
     pith_stop_text_push(&r->stops, text.data, text.size, &found);
     if (r->stops.n_held > 0) tell(r, -1, r->stops.held, r->stops.n_held);
@@ -125,9 +125,10 @@ static bool prompt_has_text(const pith_model *model, pith_id_span prompt) {
 
 static pith_status start(reply *r, pith_id_span prompt, pith_error *error) {
     const pith_engine *engine = r->session->engine;
-    pith_detok_init(&r->detok, engine->model->tokenizer, r->options->show_control);
-    r->detok.text = r->session->text; /* the session's memory, lent to this reply */
-    r->detok.started = prompt_has_text(engine->model, prompt);
+    r->detok = &r->session->detok;
+    r->detok->show_control = r->options->show_control;
+    r->detok->started = prompt_has_text(engine->model, prompt);
+    r->detok->n_pending = 0;
     return pith_stop_text_init(&r->stops, r->options->stops, r->options->n_stops,
                                engine->max_token_bytes, error);
 }
@@ -176,7 +177,6 @@ pith_status pith_session_generate(pith_session *session, pith_sampler *sampler, 
         out->ttft_ms = milliseconds(r.started, r.first);
         out->predicted_ms = milliseconds(r.first, r.last);
     }
-    session->text = r.detok.text;
     pith_stop_text_deinit(&r.stops);
     if (status != PITH_OK) *out = (pith_generation){0};
     return status;
