@@ -13,10 +13,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum {
-    ROWS = PITH_PANEL_ROWS,
-    AHEAD = 512 /* bytes that software prefetch runs ahead in each row */
-};
+enum { ROWS = PITH_PANEL_ROWS };
 
 /* Where the same block of 16 rows lies. */
 typedef struct rows16 {
@@ -98,10 +95,11 @@ ALWAYS_INLINE __m512i spread_bits(__m512i x) {
     return swap_bits(x, 12, 0x0000F0F0u);
 }
 
+/* The same place of the next 16 rows, which a matrix keeps right behind these. */
 ALWAYS_INLINE void prefetch_rows(const rows16 *rows, size_t bytes) {
+    const char *next = (const char *)rows->first + ROWS * rows->stride;
     for (size_t at = 0; at < bytes; at += 64)
-        for (size_t r = 0; r < ROWS; r++)
-            _mm_prefetch((const char *)rows->first + r * rows->stride + AHEAD + at, _MM_HINT_T0);
+        for (size_t r = 0; r < ROWS; r++) _mm_prefetch(next + r * rows->stride + at, _MM_HINT_T1);
 }
 
 typedef enum kind { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 } kind;
