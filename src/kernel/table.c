@@ -35,6 +35,28 @@ static void fill_ref(filling *f) {
 }
 
 #if defined(__x86_64__) || defined(_M_X64)
+static void climb_avx2(filling *f) {
+    SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_avx2);
+    SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_avx2);
+    SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_avx2);
+    SET(mul[PITH_TYPE_Q5_1], pith_mul_q5_1_avx2);
+    SET(mul[PITH_TYPE_Q8_0], pith_mul_q8_0_avx2);
+    SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avx2);
+    SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avx2);
+    SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avx2);
+}
+
+static void climb_avxvnni(filling *f) {
+    SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_avxvnni);
+    SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_avxvnni);
+    SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_avxvnni);
+    SET(mul[PITH_TYPE_Q5_1], pith_mul_q5_1_avxvnni);
+    SET(mul[PITH_TYPE_Q8_0], pith_mul_q8_0_avxvnni);
+    SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avxvnni);
+    SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avxvnni);
+    SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avxvnni);
+}
+
 static void climb_avx512(filling *f) {
     SET(mul[PITH_TYPE_F32], pith_mul_f32_avx512);
     SET(mul[PITH_TYPE_F16], pith_mul_f16_avx512);
@@ -87,6 +109,8 @@ static void climb_avx512(filling *f) {
 }
 
 static void climb_x86(filling *f, uint32_t features) {
+    if (features & PITH_CPU_AVX2) climb_avx2(f);
+    if (features & PITH_CPU_AVXVNNI) climb_avxvnni(f);
     if (features & PITH_CPU_AVX512) climb_avx512(f);
 }
 #endif

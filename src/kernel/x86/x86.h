@@ -6,6 +6,26 @@
 #include "kernel/kernel.h"
 
 /* clang-format off */
+/* ---- avx2: AVX2 FMA F16C ---- */
+void pith_mul_q4_0_avx2(const pith_mul *args);
+void pith_mul_q4_1_avx2(const pith_mul *args);
+void pith_mul_q5_0_avx2(const pith_mul *args);
+void pith_mul_q5_1_avx2(const pith_mul *args);
+void pith_mul_q8_0_avx2(const pith_mul *args);
+void pith_mul_q4_k_avx2(const pith_mul *args);
+void pith_mul_q5_k_avx2(const pith_mul *args);
+void pith_mul_q6_k_avx2(const pith_mul *args);
+
+/* ---- avxvnni: avx2 and AVX-VNNI ---- */
+void pith_mul_q4_0_avxvnni(const pith_mul *args);
+void pith_mul_q4_1_avxvnni(const pith_mul *args);
+void pith_mul_q5_0_avxvnni(const pith_mul *args);
+void pith_mul_q5_1_avxvnni(const pith_mul *args);
+void pith_mul_q8_0_avxvnni(const pith_mul *args);
+void pith_mul_q4_k_avxvnni(const pith_mul *args);
+void pith_mul_q5_k_avxvnni(const pith_mul *args);
+void pith_mul_q6_k_avxvnni(const pith_mul *args);
+
 /* ---- avx512: AVX-512 F BW DQ VL VNNI ---- */
 void pith_mul_f32_avx512(const pith_mul *args);
 void pith_mul_f16_avx512(const pith_mul *args);
