@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * AVX-VNNI products of quantized weights: the kernels of mul_integer_256.h with the dot product of dot_avxvnni.h (vpdpbusd).
+ * Contract: pith_mul in kernel.h. */
+#include "kernel/x86/dot_avxvnni.h"
+#include "kernel/x86/mul_integer_256.h"
+#include "kernel/x86/x86.h"
+
+void pith_mul_q4_0_avxvnni(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q4_0);
+}
+void pith_mul_q4_1_avxvnni(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q4_1);
+}
+void pith_mul_q5_0_avxvnni(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q5_0);
+}
+void pith_mul_q5_1_avxvnni(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q5_1);
+}
+void pith_mul_q8_0_avxvnni(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q8_0);
+}
+void pith_mul_q4_k_avxvnni(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q4_K);
+}
+void pith_mul_q5_k_avxvnni(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q5_K);
+}
+void pith_mul_q6_k_avxvnni(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q6_K);
+}
