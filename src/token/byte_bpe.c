@@ -125,11 +125,9 @@ static void encode_whole_words(pith_encode_run *run, pith_span text, size_t at, 
 void pith_encode_bpe(pith_encode_run *run, pith_span text) {
     const pith_tokenizer *t = run->tokenizer;
     if (t->pre->flags & PITH_PRE_NFC) text = pith_normal_form_c(text, &run->normal, &run->failed);
+    if (run->failed) return;
     pith_split split;
-    if (run->failed || !pith_split_open(&split, t->splitter, text)) {
-        run->failed = true;
-        return;
-    }
+    run->failed = !pith_split_open(&split, t->splitter, text);
     size_t ends[ENDS_AT_ONCE], n, at = 0;
     while (!run->failed && (n = pith_split_next(&split, ends, ENDS_AT_ONCE)) > 0) {
         if (t->pre->flags & PITH_PRE_WHOLE_WORDS)

@@ -289,10 +289,11 @@ static void append_unused(pith_encode_run *run, const char *data, size_t size) {
 
 static void append_symbol(pith_encode_run *run, uint32_t piece, const char *data, size_t size) {
     const pith_tokenizer *t = run->tokenizer;
-    if (piece >= t->n_tokens)
-        pith_encode_bytes(run, data, size);
-    else if (t->order == PITH_ORDER_SCORES && t->types[piece] == PITH_TOKEN_UNUSED)
+    bool unused = piece < t->n_tokens && t->types[piece] == PITH_TOKEN_UNUSED;
+    if (unused && t->order == PITH_ORDER_SCORES)
         append_unused(run, data, size);
+    else if (unused || piece >= t->n_tokens)
+        pith_encode_bytes(run, data, size);
     else
         pith_encode_append(run, (int32_t)piece);
 }

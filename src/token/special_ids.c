@@ -108,7 +108,7 @@ static void apply_ids(pith_tokenizer *tokenizer, const pith_vocab_source *source
                                       keys[i].name, given, t->n_tokens);
         if (*slot >= 0 && (uint32_t)*slot >= t->n_tokens) *slot = -1;
         /* the default of byte-level vocabularies holds for Falcon; elsewhere 11 is a comma */
-        bool doubtful = t->model == PITH_TOKEN_MODEL_BPE && given < 0 && *slot >= 0;
+        bool doubtful = t->model == PITH_TOKEN_MODEL_BPE && *slot >= 0 && *slot != given;
         if (doubtful && t->types[*slot] != PITH_TOKEN_CONTROL) *slot = -1;
     }
 }

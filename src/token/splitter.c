@@ -53,7 +53,7 @@ static pith_status compile_stage(pith_splitter *splitter, size_t i, pith_error *
     pcre2_compile_context_free(context);
     if (!splitter->codes[i])
         return pith_fail(
-            error, code == PCRE2_ERROR_NOMEMORY ? PITH_ERROR_MEMORY : PITH_ERROR_INTERNAL,
+            error, code == PCRE2_ERROR_HEAP_FAILED ? PITH_ERROR_MEMORY : PITH_ERROR_INTERNAL,
             "pre-tokenizer \"%s\": pattern %zu does not compile: PCRE2 error %d at %zu",
             splitter->pre->name, i, code, (size_t)at);
     (void)pcre2_jit_compile(splitter->codes[i],

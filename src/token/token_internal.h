@@ -39,7 +39,7 @@ enum {
     PITH_WHOLE_UNKNOWN, /* not tried yet: merging decides, and the answer is kept */
     PITH_WHOLE_YES,     /* merging the piece gives this token */
     PITH_WHOLE_NO,      /* it gives several tokens */
-    PITH_WHOLE_BARRED   /* control, unknown and byte tokens never come out of text */
+    PITH_WHOLE_BARRED   /* control, unknown, byte and unused tokens never come out of text */
 };
 
 enum {                       /* of a token */

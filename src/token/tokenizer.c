@@ -130,11 +130,11 @@ static pith_status make_whole(pith_tokenizer *tokenizer, pith_error *error) {
     if (!tokenizer->whole) return pith_fail_memory(error, "the vocabulary", n);
     for (uint32_t i = 0; i < n; i++) {
         unsigned char state = PITH_WHOLE_UNKNOWN;
-        if (i < tokenizer->n_tokens) {
-            uint8_t type = tokenizer->types[i];
-            if (type == PITH_TOKEN_CONTROL || type == PITH_TOKEN_UNKNOWN || type == PITH_TOKEN_BYTE)
-                state = PITH_WHOLE_BARRED;
-        }
+        uint8_t type = i < tokenizer->n_tokens ? tokenizer->types[i] : (uint8_t)PITH_TOKEN_NORMAL;
+        bool barred = type != PITH_TOKEN_NORMAL && type != PITH_TOKEN_USER_DEFINED;
+        if (type == PITH_TOKEN_UNUSED && tokenizer->model == PITH_TOKEN_MODEL_SPM)
+            barred = false; /* a step on the way to longer ones */
+        if (barred) state = PITH_WHOLE_BARRED;
         atomic_init(&tokenizer->whole[i], state);
     }
     return PITH_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Promises: every pre-tokenizer cuts as its pattern says. Two witnesses: piece counts and checksums of the fixture text
- * of formats page B4, and PCRE2 against the hand-written scanners on random text.
+ * Promises: every pre-tokenizer cuts as its pattern says. Two witnesses: piece counts and
+ * checksums of the fixture text of formats page B4, and PCRE2 against the hand-written scanners on
+ * random text.
  */
 #include "base/memory.h"
 #include "base/rng.h"
@@ -46,9 +47,10 @@ struct row {
     uint32_t crc;
 };
 
-/* Formats page B4, except four rows. gpt-4o, tekken and kimi-k2 stand there as another program's approximation; here
- * they are the models' own patterns (gpt-4o equals the page's granite_emb_multi; tekken and kimi-k2 as Python's regex
- * module cuts them). superbpe stands there with 11 empty pieces, which are no pieces here. */
+/* Formats page B4, except four rows. gpt-4o, tekken and kimi-k2 stand there as another program's
+ * approximation; here they are the models' own patterns (gpt-4o equals the page's
+ * granite_emb_multi; tekken and kimi-k2 as Python's regex module cuts them). superbpe stands there
+ * with 11 empty pieces, which are no pieces here. */
 static const struct row rows[] = {
     {"default", 125, 0xf9c67e4f},        {"llama-bpe", 102, 0x51295093},
     {"dbrx", 102, 0x51295093},           {"smaug-bpe", 102, 0x51295093},
@@ -132,8 +134,8 @@ static void fixture_is_cut_as_listed(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* Characters of every class that some pattern asks for; the last ones are ill-formed. Assigned since Unicode 10, so that
- * libraries of different age agree. */
+/* Characters of every class that some pattern asks for; the last ones are ill-formed. Assigned
+ * since Unicode 10, so that libraries of different age agree. */
 static const char *const alphabet[] = {"a",
                                        "b",
                                        "s",
