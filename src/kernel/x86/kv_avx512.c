@@ -36,8 +36,8 @@ void pith_kv_put_f32_avx512(const pith_kv_put *args) {
 }
 
 ALWAYS_INLINE __m256i to_f16(const float *x, __mmask16 in) {
-    return _mm512_cvtps_ph(_mm512_maskz_loadu_ps(in, x),
-                           _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_maskz_cvtps_ph(in, _mm512_maskz_loadu_ps(in, x),
+                                 _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
 void pith_kv_put_f16_avx512(const pith_kv_put *args) {
