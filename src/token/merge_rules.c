@@ -35,18 +35,31 @@ void pith_merge_rules_deinit(pith_merge_rules *rules) {
     *rules = (pith_merge_rules){0};
 }
 
-bool pith_merge_rules_append(pith_merge_rules *rules, uint32_t left, uint32_t right,
-                             uint32_t joined) {
-    uint32_t at = pith_merge_slot(rules, left, right), rank = rules->n++;
-    rules->joined[rank] = joined;
+static bool put(pith_merge_rules *rules, uint32_t at, pith_merge_rule rule) {
     for (int probe = 0; probe < MOST_PROBES; probe++) {
         pith_merge_rule *slot = &rules->slots[at];
         if (slot->left == PITH_PIECE_NONE) {
-            *slot = (pith_merge_rule){left, right, rank};
+            *slot = rule;
             return true;
         }
-        if (slot->left == left && slot->right == right) return true;
+        if (slot->left == rule.left && slot->right == rule.right) return true;
         at = at + 1 == rules->n_slots ? 0 : at + 1;
     }
     return false;
+}
+
+bool pith_merge_rules_append(pith_merge_rules *rules, const pith_merge_rule *added, uint32_t n) {
+    uint32_t places[PITH_RULES_AT_ONCE], touched = 0;
+    for (uint32_t i = 0; i < n; i++) { /* all places come into the cache side by side */
+        places[i] = pith_merge_slot(rules, added[i].left, added[i].right);
+        touched += rules->slots[places[i]].left;
+    }
+    rules->touched = touched;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t rank = rules->n++;
+        rules->joined[rank] = added[i].rank;
+        if (!put(rules, places[i], (pith_merge_rule){added[i].left, added[i].right, rank}))
+            return false;
+    }
+    return true;
 }

@@ -15,15 +15,16 @@ typedef struct pith_merge_rules {
     pith_merge_rule *slots;
     uint32_t *joined; /* [n] by rank: the piece that comes out */
     uint32_t n_slots, n;
+    uint32_t touched; /* keeps looks ahead alive; says nothing */
     uint64_t seed;
 } pith_merge_rules;
 
 bool pith_merge_rules_init(pith_merge_rules *rules, uint32_t n);
 void pith_merge_rules_deinit(pith_merge_rules *rules);
-/* The next rule in order of rank; a pair that is there already keeps its rank. False: too many
- * collisions. */
-bool pith_merge_rules_append(pith_merge_rules *rules, uint32_t left, uint32_t right,
-                             uint32_t joined);
+/* Appends n <= PITH_RULES_AT_ONCE rules in order of rank: left and right as given, `rank` holding the
+ * piece that comes out. A pair that is there already keeps its rank. False: too many collisions. */
+enum { PITH_RULES_AT_ONCE = 64 };
+bool pith_merge_rules_append(pith_merge_rules *rules, const pith_merge_rule *added, uint32_t n);
 
 static inline uint32_t pith_merge_slot(const pith_merge_rules *rules, uint32_t left,
                                        uint32_t right) {

@@ -86,72 +86,90 @@ static inline bool reserve(pith_ids *ids) {
     return true;
 }
 
-/* A piece that the short cells don't serve: long, or of many tokens, or new. */
-static void encode_rare_piece(pith_encode_run *run, const char *data, size_t size) {
+/* A piece that is long or has many tokens. */
+static void encode_long_piece(pith_encode_run *run, const char *data, size_t size) {
     const pith_piece_memo *memo = &run->tokenizer->memo;
     const pith_memo_long_cell *cell = pith_piece_memo_find_long(memo, data, size);
     if (cell) {
-        size_t n = atomic_load_explicit(&cell->state, memory_order_relaxed) - 2u;
+        size_t n = atomic_load_explicit(&cell->state, memory_order_relaxed) - PITH_MEMO_READY;
         for (size_t i = 0; i < n; i++) pith_encode_append(run, pith_memo_id(cell->ids, i));
         return;
     }
     size_t before = run->ids->size;
     encode_piece(run, data, size);
-    size_t n = run->ids->size - before;
-    if (!run->failed && n > 1 && (size > PITH_MEMO_PIECE_BYTES || n > PITH_MEMO_IDS))
-        pith_piece_memo_keep_long(memo, data, size, run->ids->data + before, n);
+    if (!run->failed)
+        pith_piece_memo_keep_long(memo, data, size, run->ids->data + before,
+                                  run->ids->size - before);
 }
 
 static void encode_new_piece(pith_encode_run *run, pith_memo_key key, const char *data,
                              size_t size) {
+    const pith_piece_memo *memo = &run->tokenizer->memo;
     size_t before = run->ids->size;
-    encode_rare_piece(run, data, size);
-    if (!run->failed)
-        pith_piece_memo_keep(&run->tokenizer->memo, key, run->ids->data + before,
-                             run->ids->size - before);
+    encode_piece(run, data, size);
+    if (run->failed) return;
+    const int32_t *ids = run->ids->data + before;
+    size_t n = run->ids->size - before;
+    pith_piece_memo_keep(memo, key, ids, n);
+    if (n > PITH_MEMO_IDS) pith_piece_memo_keep_long(memo, data, size, ids, n);
 }
 
-/* Keys of the next pieces. Asking each place of the memo for its state in passing brings the cells
+/* A piece on its way through the memo. */
+struct wanted {
+    pith_memo_key key;
+    size_t place;
+};
+
+/* Keys and places of the next pieces. Asking each place for its state in passing brings the cells
  * into the cache side by side, where the second pass would wait for one after the other. */
 static unsigned read_keys(const pith_piece_memo *memo, pith_span text, size_t at,
-                          const size_t *ends, size_t n, pith_memo_key *keys) {
+                          const size_t *ends, size_t n, struct wanted *wanted) {
     unsigned touched = 0;
     for (size_t i = 0; i < n; at = ends[i++]) {
         size_t size = ends[i] - at;
         if (size > PITH_MEMO_PIECE_BYTES) continue;
-        keys[i] = key_of(text, at, size);
-        touched += atomic_load_explicit(&memo->cells[pith_memo_place(keys[i])].state,
-                                        memory_order_relaxed);
+        wanted[i].key = key_of(text, at, size);
+        wanted[i].place = pith_memo_place(wanted[i].key);
+        touched += atomic_load_explicit(&memo->cells[wanted[i].place].state, memory_order_relaxed);
     }
     return touched;
+}
+
+/* False: the cell sends to the long ones. */
+static inline bool append_cell(pith_encode_run *run, const pith_memo_cell *cell) {
+    unsigned state = atomic_load_explicit(&cell->state, memory_order_relaxed);
+    size_t n = state - PITH_MEMO_READY;
+    if (state == PITH_MEMO_ELSEWHERE) return false;
+    if (!reserve(run->ids)) {
+        run->failed = true;
+        return true;
+    }
+    int32_t *out = run->ids->data + run->ids->size;
+    uint64_t two = pith_load_8((const char *)cell->ids);
+    out[0] = (int32_t)(two & 0xFFFFFF);
+    out[1] = (int32_t)(two >> 24 & 0xFFFFFF);
+    for (size_t i = 2; i < n; i++) out[i] = pith_memo_id(cell->ids, i);
+    run->ids->size += n;
+    return true;
 }
 
 static void encode_batch(pith_encode_run *run, pith_span text, size_t at, const size_t *ends,
                          size_t n) {
     const pith_piece_memo *memo = &run->tokenizer->memo;
-    pith_memo_key keys[AT_ONCE];
-    pith_ids *ids = run->ids;
-    run->touched += read_keys(memo, text, at, ends, n, keys);
+    struct wanted wanted[AT_ONCE];
+    run->touched += read_keys(memo, text, at, ends, n, wanted);
     for (size_t i = 0; i < n && !run->failed; at = ends[i++]) {
+        const char *data = text.data + at;
         size_t size = ends[i] - at;
         if (size > PITH_MEMO_PIECE_BYTES) {
-            encode_rare_piece(run, text.data + at, size);
+            encode_long_piece(run, data, size);
             continue;
         }
-        const pith_memo_cell *cell = pith_piece_memo_find(memo, keys[i]);
-        if (!cell) {
-            encode_new_piece(run, keys[i], text.data + at, size);
-            continue;
-        }
-        if (!reserve(ids)) {
-            run->failed = true;
-            return;
-        }
-        size_t n_ids = atomic_load_explicit(&cell->state, memory_order_relaxed) - 2u;
-        int32_t *out = ids->data + ids->size;
-        out[0] = pith_memo_id(cell->ids, 0);
-        for (size_t k = 1; k < n_ids; k++) out[k] = pith_memo_id(cell->ids, k);
-        ids->size += n_ids;
+        const pith_memo_cell *cell = pith_piece_memo_find(memo, wanted[i].key, wanted[i].place);
+        if (!cell)
+            encode_new_piece(run, wanted[i].key, data, size);
+        else if (!append_cell(run, cell))
+            encode_long_piece(run, data, size);
     }
 }
 

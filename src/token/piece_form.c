@@ -26,16 +26,20 @@ static int byte_of_code(uint32_t code) {
 }
 
 static size_t write_mapped(pith_span text, char *out) {
+    const unsigned char *in = (const unsigned char *)text.data;
     size_t n = 0;
-    for (size_t i = 0; i < text.size;) {
-        uint32_t code = (unsigned char)text.data[i];
-        if (code < 0x80)
-            i++;
-        else
-            i += pith_utf8_decode(text.data + i, text.size - i, &code);
-        int byte = code == PITH_UTF8_INVALID ? -1 : byte_of_code(code);
+    for (size_t i = 0; i < text.size; n++) {
+        unsigned char first = in[i++];
+        if (first >= 0x21 && first <= 0x7E) {
+            out[n] = (char)first;
+            continue;
+        }
+        /* all other mapped characters have two bytes, C2 to C5 in front */
+        if (first < 0xC2 || first > 0xC5 || i == text.size || (in[i] & 0xC0) != 0x80)
+            return SIZE_MAX;
+        int byte = byte_of_code((uint32_t)(first & 0x1F) << 6 | (in[i++] & 0x3Fu));
         if (byte < 0) return SIZE_MAX;
-        out[n++] = (char)byte;
+        out[n] = (char)byte;
     }
     return n;
 }

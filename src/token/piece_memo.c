@@ -19,7 +19,7 @@
 _Static_assert(sizeof(pith_memo_cell) == 32, "two cells fill a cache line");
 _Static_assert(sizeof(pith_memo_long_cell) == 128, "a long cell fills two cache lines");
 
-enum { LINE = 64, FREE = 0, BUSY = 1, READY = 2 };
+enum { LINE = 64, FREE = 0, BUSY = 1, READY = PITH_MEMO_READY };
 
 bool pith_piece_memo_init(pith_piece_memo *memo) {
     size_t bytes = sizeof(pith_memo_cell) << PITH_MEMO_BITS;
@@ -52,11 +52,14 @@ static void finish(atomic_uchar *state, uint8_t *out, const int32_t *ids, size_t
 void pith_piece_memo_keep(const pith_piece_memo *memo, pith_memo_key key, const int32_t *ids,
                           size_t n) {
     size_t at = pith_memo_place(key);
-    for (size_t probe = 0; n <= PITH_MEMO_IDS && probe < PITH_MEMO_PROBES; probe++) {
+    for (size_t probe = 0; probe < PITH_MEMO_PROBES; probe++) {
         pith_memo_cell *cell = &memo->cells[(at + probe) & (((size_t)1 << PITH_MEMO_BITS) - 1)];
         if (!take(&cell->state)) continue;
         cell->key = key;
-        finish(&cell->state, cell->ids, ids, n);
+        if (n <= PITH_MEMO_IDS)
+            finish(&cell->state, cell->ids, ids, n);
+        else
+            atomic_store_explicit(&cell->state, PITH_MEMO_ELSEWHERE, memory_order_release);
         return;
     }
 }

@@ -17,7 +17,10 @@ enum {
     PITH_MEMO_LONG_PIECE_BYTES = 62,
     PITH_MEMO_LONG_IDS = 20,
     PITH_MEMO_LONG_BITS = 12, /* cells; 512 KiB */
-    PITH_MEMO_PROBES = 4
+    PITH_MEMO_PROBES = 4,
+    PITH_MEMO_READY = 2, /* least state of a finished cell */
+    PITH_MEMO_ELSEWHERE =
+        PITH_MEMO_READY + PITH_MEMO_IDS + 1 /* of a short cell: see the long ones */
 };
 
 /* A piece as two words: its bytes, zero-filled, its length in the last one. Never {0, 0}. */
@@ -53,15 +56,14 @@ static inline size_t pith_memo_place(pith_memo_key key) {
     return (size_t)(hash >> (64 - PITH_MEMO_BITS));
 }
 
-/* The finished cell of a piece, or NULL. */
+/* The finished cell of a piece, or NULL; at: its pith_memo_place. */
 static inline const pith_memo_cell *pith_piece_memo_find(const pith_piece_memo *memo,
-                                                         pith_memo_key key) {
-    size_t at = pith_memo_place(key);
+                                                         pith_memo_key key, size_t at) {
     for (size_t probe = 0; probe < PITH_MEMO_PROBES; probe++) {
         const pith_memo_cell *cell =
             &memo->cells[(at + probe) & (((size_t)1 << PITH_MEMO_BITS) - 1)];
         unsigned state = atomic_load_explicit(&cell->state, memory_order_acquire);
-        if (state < 2) return NULL;
+        if (state < PITH_MEMO_READY) return NULL;
         if (cell->key.low == key.low && cell->key.high == key.high) return cell;
     }
     return NULL;

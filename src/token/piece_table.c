@@ -50,8 +50,7 @@ static bool same_text(const pith_piece_table *table, uint32_t number, const char
 }
 
 static inline uint32_t find(const pith_piece_table *table, const char *data, size_t size,
-                            uint32_t odd) {
-    uint64_t hash = hash_of(data, size, table->seed);
+                            uint64_t hash, uint32_t odd) {
     uint32_t tag = (uint32_t)(hash >> 32);
     for (uint32_t at = first_slot(table, hash);; at = at + 1 == table->n_slots ? 0 : at + 1) {
         pith_piece_slot slot = table->slots[at];
@@ -63,18 +62,31 @@ static inline uint32_t find(const pith_piece_table *table, const char *data, siz
 }
 
 uint32_t pith_piece_table_find(const pith_piece_table *table, const char *data, size_t size) {
-    return find(table, data, size, 0);
+    return find(table, data, size, hash_of(data, size, table->seed), 0);
 }
 
 uint32_t pith_piece_table_find_odd(const pith_piece_table *table, const char *data, size_t size) {
-    return find(table, data, size, ODD);
+    return find(table, data, size, hash_of(data, size, table->seed), ODD);
 }
 
-/* Puts a piece into the index unless an equal one is there. False: too many probes. */
-static bool put(pith_piece_table *table, uint32_t number, uint32_t odd, uint32_t *earlier) {
+uint64_t pith_piece_table_hash(const pith_piece_table *table, const char *data, size_t size,
+                               uint32_t *touched) {
+    uint64_t hash = hash_of(data, size, table->seed);
+    *touched += table->slots[first_slot(table, hash)].tag;
+    return hash;
+}
+
+uint32_t pith_piece_table_find_hashed(const pith_piece_table *table, const char *data, size_t size,
+                                      uint64_t hash) {
+    return find(table, data, size, hash, 0);
+}
+
+/* Puts a piece into the index unless an equal one is there. */
+static bool put(pith_piece_table *table, uint32_t number, uint64_t hash, uint32_t odd,
+                uint32_t *earlier) {
     pith_span piece = pith_piece_at(table, number);
-    uint64_t hash = hash_of(piece.data, piece.size, table->seed);
     uint32_t tag = (uint32_t)(hash >> 32), at = first_slot(table, hash);
+    *earlier = PITH_PIECE_NONE;
     for (int probe = 0; probe < MOST_PROBES; probe++) {
         pith_piece_slot *slot = &table->slots[at];
         if (slot->number == PITH_PIECE_NONE) {
@@ -84,7 +96,7 @@ static bool put(pith_piece_table *table, uint32_t number, uint32_t odd, uint32_t
         if (slot->tag == tag && (slot->number & ODD) == odd &&
             same_text(table, slot->number & ~ODD, piece.data, piece.size)) {
             *earlier = slot->number & ~ODD;
-            return true;
+            return false;
         }
         at = at + 1 == table->n_slots ? 0 : at + 1;
     }
@@ -103,9 +115,12 @@ static bool make_slots(pith_piece_table *table, uint32_t capacity) {
     table->slots = slots;
     table->n_slots = n_slots;
     bool good = true;
-    for (uint32_t i = 0; i < n_old && good; i++)
-        if (old[i].number != PITH_PIECE_NONE)
-            good = put(table, old[i].number & ~ODD, old[i].number & ODD, &ignored);
+    for (uint32_t i = 0; i < n_old && good; i++) {
+        if (old[i].number == PITH_PIECE_NONE) continue;
+        pith_span piece = pith_piece_at(table, old[i].number & ~ODD);
+        uint64_t hash = hash_of(piece.data, piece.size, table->seed);
+        good = put(table, old[i].number & ~ODD, hash, old[i].number & ODD, &ignored);
+    }
     pith_free(old);
     return good;
 }
@@ -139,13 +154,26 @@ void pith_piece_table_deinit(pith_piece_table *table) {
     *table = (pith_piece_table){0};
 }
 
-bool pith_piece_table_append(pith_piece_table *table, size_t start, bool odd, uint32_t *earlier) {
-    *earlier = PITH_PIECE_NONE;
+bool pith_piece_table_append(pith_piece_table *table, size_t start) {
     if (table->bytes.failed || table->bytes.size > UINT32_MAX) return false;
     if (table->n == table->capacity && !grow(table, table->n + table->n / 4 + 16)) return false;
-    uint32_t number = table->n++, size = (uint32_t)(table->bytes.size - start);
+    uint32_t number = table->n++;
     table->starts[number] = (uint32_t)start;
     table->starts[number + 1] = (uint32_t)table->bytes.size;
-    if (!odd && size > table->longest) table->longest = size;
-    return put(table, number, odd ? ODD : 0, earlier);
+    return true;
+}
+
+uint32_t pith_piece_table_index(pith_piece_table *table, uint32_t first, uint32_t n,
+                                const bool *odd, uint32_t *earlier) {
+    uint64_t hashes[PITH_PIECES_AT_ONCE];
+    uint32_t touched = 0; /* all places are brought into the cache side by side */
+    for (uint32_t i = 0; i < n; i++) {
+        pith_span piece = pith_piece_at(table, first + i);
+        hashes[i] = pith_piece_table_hash(table, piece.data, piece.size, &touched);
+        if (!odd[i] && piece.size > table->longest) table->longest = (uint32_t)piece.size;
+    }
+    table->touched = touched;
+    for (uint32_t i = 0; i < n; i++)
+        if (!put(table, first + i, hashes[i], odd[i] ? ODD : 0, earlier)) return i;
+    return n;
 }

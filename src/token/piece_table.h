@@ -23,6 +23,7 @@ typedef struct pith_piece_table {
     pith_piece_slot *slots;
     uint32_t n_slots;
     uint32_t longest; /* bytes of the longest even piece */
+    uint32_t touched; /* keeps looks ahead alive; says nothing */
     uint64_t seed;    /* drawn at init: a file's author cannot prepare collisions */
 } pith_piece_table;
 
@@ -30,14 +31,24 @@ typedef struct pith_piece_table {
 bool pith_piece_table_init(pith_piece_table *table, uint32_t n, size_t bytes);
 void pith_piece_table_deinit(pith_piece_table *table);
 
-/* Appends the piece whose text has just been written behind bytes' end (from `start`). The number
- * of an equal earlier piece goes into *earlier (PITH_PIECE_NONE: none); the new one gets the next
- * number all the same but is not found. False: no memory, or so many texts collide that the file
- * must mean harm. */
-bool pith_piece_table_append(pith_piece_table *table, size_t start, bool odd, uint32_t *earlier);
+enum { PITH_PIECES_AT_ONCE = 64 };
+
+/* Appends a piece whose text has just been written behind bytes' end (from `start`). It is not found
+ * until pith_piece_table_index. False: no memory. */
+bool pith_piece_table_append(pith_piece_table *table, size_t start);
+/* Puts the pieces [first, first + n) into the index, n <= PITH_PIECES_AT_ONCE; odd[i] belongs to
+ * first + i. Returns n, or the first that has no place: *earlier is the number of an equal piece, or
+ * PITH_PIECE_NONE when so many texts collide that the file must mean harm. */
+uint32_t pith_piece_table_index(pith_piece_table *table, uint32_t first, uint32_t n,
+                                const bool *odd, uint32_t *earlier);
 
 /* The number of an even (odd) piece, or PITH_PIECE_NONE. */
 uint32_t pith_piece_table_find(const pith_piece_table *table, const char *data, size_t size);
+/* The same in two steps, for many pieces at once: the first brings the place into the cache. */
+uint64_t pith_piece_table_hash(const pith_piece_table *table, const char *data, size_t size,
+                               uint32_t *touched);
+uint32_t pith_piece_table_find_hashed(const pith_piece_table *table, const char *data, size_t size,
+                                      uint64_t hash);
 uint32_t pith_piece_table_find_odd(const pith_piece_table *table, const char *data, size_t size);
 
 static inline pith_span pith_piece_at(const pith_piece_table *table, uint32_t number) {

@@ -37,6 +37,18 @@ bool pith_ids_append(pith_ids *ids, int32_t id) {
     return true;
 }
 
+/* Room for what a text mostly gives: about one id for three bytes. */
+static bool reserve_ids(pith_ids *ids, uint64_t bytes) {
+    size_t more = (size_t)(bytes / 3) + 64;
+    if (ids->capacity - ids->size >= more) return true;
+    size_t capacity = ids->size + more;
+    int32_t *data = pith_realloc(ids->data, capacity * sizeof *data);
+    if (!data) return false;
+    ids->data = data;
+    ids->capacity = capacity;
+    return true;
+}
+
 static void release(pith_encode_run *run) {
     pith_free(run->symbols);
     pith_free(run->heap);
@@ -173,7 +185,8 @@ pith_status pith_tokenizer_encode_counted(const pith_tokenizer *tokenizer,
         return pith_fail(error, PITH_ERROR_LIMIT,
                          "the text has %llu bytes; pith takes 2 GiB at once",
                          (unsigned long long)bytes);
-    encode_spans(&run, spans, n_spans);
+    run.failed = !reserve_ids(ids, bytes);
+    if (!run.failed) encode_spans(&run, spans, n_spans);
     if (add_special && !run.failed) add_ends(&run, from);
     release(&run);
     *steps = run.steps;

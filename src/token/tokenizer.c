@@ -91,25 +91,33 @@ static pith_span text_of(const pith_tokenizer *tokenizer, uint32_t id) {
     return (pith_span){tokenizer->texts + start, tokenizer->text_starts[id + 1] - start - 1};
 }
 
+/* The running form of token id, appended to the pieces. *odd: it has none and is kept as written. */
+static bool append_form(pith_tokenizer *tokenizer, uint32_t id, bool *odd) {
+    pith_buffer *bytes = &tokenizer->pieces.bytes;
+    pith_span text = text_of(tokenizer, id);
+    size_t start = bytes->size;
+    size_t size = pith_piece_form_write(tokenizer->form, text, bytes->data + start);
+    *odd = size == SIZE_MAX;
+    if (*odd) memcpy(bytes->data + start, text.data, size = text.size);
+    bytes->size += size;
+    return pith_piece_table_append(&tokenizer->pieces, start);
+}
+
 /* Running forms and their index; equal texts are refused: an id could not be found again. */
 static pith_status index_texts(pith_tokenizer *tokenizer, pith_error *error) {
-    pith_piece_table *pieces = &tokenizer->pieces;
-    for (uint32_t i = 0; i < tokenizer->n_tokens; i++) {
-        pith_span text = text_of(tokenizer, i);
-        size_t start = pieces->bytes.size;
-        size_t size = pith_piece_form_write(tokenizer->form, text, pieces->bytes.data + start);
-        bool odd = size == SIZE_MAX;
-        if (odd) memcpy(pieces->bytes.data + start, text.data, size = text.size);
-        pieces->bytes.size += size;
-        uint32_t earlier;
-        if (!pith_piece_table_append(pieces, start, odd, &earlier))
+    bool odd[PITH_PIECES_AT_ONCE];
+    for (uint32_t i = 0, n; i < tokenizer->n_tokens; i += n) {
+        for (n = 0; n < PITH_PIECES_AT_ONCE && i + n < tokenizer->n_tokens; n++)
+            if (!append_form(tokenizer, i + n, &odd[n]))
+                return pith_fail_memory(error, "the vocabulary", tokenizer->pieces.bytes.size);
+        uint32_t earlier, good = pith_piece_table_index(&tokenizer->pieces, i, n, odd, &earlier);
+        if (good == n) continue;
+        if (earlier == PITH_PIECE_NONE)
             return pith_fail(error, PITH_ERROR_FORMAT,
-                             "the index of the vocabulary cannot be built at token %u", i);
-        if (earlier != PITH_PIECE_NONE)
-            return pith_fail(
-                error, PITH_ERROR_FORMAT,
-                "tokens %u and %u have the same text \"%.40s\"; each text needs one id", earlier, i,
-                text.data);
+                             "the index of the vocabulary cannot be built at token %u", i + good);
+        return pith_fail(error, PITH_ERROR_FORMAT,
+                         "tokens %u and %u have the same text \"%.40s\"; each text needs one id",
+                         earlier, i + good, text_of(tokenizer, i + good).data);
     }
     return PITH_OK;
 }
