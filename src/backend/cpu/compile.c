@@ -18,7 +18,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { TAIL_BYTES = 32 << 20, MAX_STEP = 1 << 16 };
+enum { TAIL_BYTES = 16 << 20, MAX_STEP = 1 << 16 };
 
 typedef struct builder {
     cpu_program *program;

@@ -136,7 +136,7 @@ static void measure_weight(cpu_program *program, const pith_weight *weight) {
     grow(&s->panel, (size_t)row_bytes * PITH_PANEL_ROWS + SLACK);
     if (!pith_cpu_decodes(program, weight)) return;
     grow(&s->panel, k * PITH_PANEL_ROWS * sizeof(float) + SLACK);
-    grow(&s->row, k * sizeof(float) + SLACK);
+    grow(&s->row, (size_t)CPU_DECODE_PIECE * PITH_PANEL_ROWS * sizeof(float) + SLACK);
 }
 
 static void measure_attend(cpu_program *program, const pith_attend_op *op) {

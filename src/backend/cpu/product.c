@@ -32,22 +32,36 @@ enum {
 
 /* ---- One range of panels ---- */
 
-/* 16 rows of any type as an f32 panel [k][16]. */
+/* k elements from `from` on of one row of the matrix, as f32. */
+static void decode_part(const pith_weight *weight, const uint8_t *slice, uint64_t row,
+                        uint32_t from, uint32_t k, float *out) {
+    const pith_type_info *type = pith_type_get((uint32_t)weight->type);
+    size_t skip = (size_t)from / type->block_elems * type->block_bytes;
+    if (row >= weight->ne[1]) {
+        memset(out, 0, k * sizeof *out);
+    } else if (weight->layout == PITH_LAYOUT_PANELS) {
+        const uint8_t *panel = slice + row / PITH_PANEL_ROWS * weight->panel_bytes;
+        weight->panel_decode(panel + skip * PITH_PANEL_ROWS, (uint32_t)(row % PITH_PANEL_ROWS), out,
+                             k);
+    } else {
+        type->decode(slice + row * weight->row_bytes + skip, out, k);
+    }
+}
+
+/* 16 rows of any type as an f32 panel [k][16], turned in pieces that stay in the first cache. */
 static void decode_panel(const pith_weight *weight, uint32_t expert, uint32_t panel,
                          const cpu_scratch *scratch) {
     float *out = (float *)(void *)scratch->panel;
     const uint8_t *slice = weight->data + expert * weight->expert_bytes;
-    const pith_type_info *type = pith_type_get((uint32_t)weight->type);
     uint32_t k = (uint32_t)weight->ne[0];
-    for (uint32_t r = 0; r < PITH_PANEL_ROWS; r++) {
-        uint64_t row = (uint64_t)panel * PITH_PANEL_ROWS + r;
-        if (row >= weight->ne[1])
-            memset(scratch->row, 0, k * sizeof(float));
-        else if (weight->layout == PITH_LAYOUT_PANELS)
-            weight->panel_decode(slice + panel * weight->panel_bytes, r, scratch->row, k);
-        else
-            type->decode(slice + row * weight->row_bytes, scratch->row, k);
-        for (uint32_t i = 0; i < k; i++) out[i * PITH_PANEL_ROWS + r] = scratch->row[i];
+    for (uint32_t from = 0; from < k; from += CPU_DECODE_PIECE) {
+        uint32_t n = k - from < CPU_DECODE_PIECE ? k - from : CPU_DECODE_PIECE;
+        for (uint32_t r = 0; r < PITH_PANEL_ROWS; r++)
+            decode_part(weight, slice, (uint64_t)panel * PITH_PANEL_ROWS + r, from, n,
+                        scratch->row + (size_t)r * CPU_DECODE_PIECE);
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t r = 0; r < PITH_PANEL_ROWS; r++)
+                *out++ = scratch->row[r * CPU_DECODE_PIECE + i];
     }
 }
 

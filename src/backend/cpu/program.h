@@ -11,12 +11,13 @@
 #include "kernel/kernel.h"
 
 enum {
-    CPU_UNIT = 64,         /* columns that are quantized where they are made: 4 panels */
-    CPU_TOKEN_BLOCK = 512, /* rows of a product that go over a panel together, at most */
-    CPU_ATTEND_ROWS = 64,  /* query rows (tokens x heads of a KV head) that share a page */
-    CPU_REPEAT_ROWS = 2,   /* rows up to which threads repeat a cheap phase instead of a join */
-    CPU_SPLIT_PAGES = 128, /* pages whose partials are kept when few rows face many pages */
-    CPU_SPLIT_ROWS = 8     /* tokens of a step up to which pages are shared out to threads */
+    CPU_UNIT = 64,          /* columns that are quantized where they are made: 4 panels */
+    CPU_TOKEN_BLOCK = 512,  /* rows of a product that go over a panel together, at most */
+    CPU_ATTEND_ROWS = 64,   /* query rows (tokens x heads of a KV head) that share a page */
+    CPU_REPEAT_ROWS = 2,    /* rows up to which threads repeat a cheap phase instead of a join */
+    CPU_SPLIT_PAGES = 128,  /* pages whose partials are kept when few rows face many pages */
+    CPU_DECODE_PIECE = 256, /* elements decoded at a time: whole blocks of any type */
+    CPU_SPLIT_ROWS = 8      /* tokens of a step up to which pages are shared out to threads */
 };
 
 /* A plan's value, or one that the compiler made (router logits, rows grouped by expert). */
@@ -99,7 +100,7 @@ typedef struct cpu_moe {
 /* Memory of one thread. */
 typedef struct cpu_scratch {
     uint8_t *panel;       /* one panel: packed or f32 [k][16] */
-    float *row;           /* one decoded weight row, router probabilities */
+    float *row;           /* pieces of 16 decoded weight rows; router probabilities */
     float *tile;          /* [token block, 2 * unit] gate and up */
     float *q, *o, *sum_o; /* [attend rows, head_dim or head_dim_v] */
     float *m, *l, *sum_m, *sum_l;

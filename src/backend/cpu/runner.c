@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_PER_CHUNK = 16, CHUNKS_PER_THREAD = 4, SLACK = 256 };
+enum { ROWS_PER_CHUNK = 16, CHUNKS_PER_THREAD = 4, SLACK = 256, TOUCH_BYTES = 4096 };
 
 /* ---- Making ---- */
 
@@ -170,6 +170,8 @@ static pith_status allocate(pith_runner *runner, pith_error *error) {
     }
     if (!made || !pith_region_open(&runner->region, p->arena_bytes, true))
         return pith_fail_memory(error, "the engine's workspace", p->arena_bytes);
+    for (size_t i = 0; i < p->arena_bytes; i += TOUCH_BYTES) /* no step can lack it later */
+        *(volatile uint8_t *)(runner->region.data + i) = 0;
     cut_arena(runner);
     return PITH_OK;
 }
