@@ -195,8 +195,9 @@ static void lay_out(pith_weights *weights, bool packed, uint32_t features) {
 static pith_status refuse(uint64_t need, uint64_t have, const char *whose, const char *advice,
                           pith_error *error) {
     return pith_fail(error, PITH_ERROR_MEMORY,
-                     "the weights need %" PRIu64 " MiB, %s %" PRIu64 " MiB; %s",
-                     (need + MIB - 1) / MIB, whose, have / MIB, advice);
+                     "the weights need %" PRIu64 " bytes (%" PRIu64 " MiB), %s %" PRIu64
+                     " bytes; %s",
+                     need, (need + MIB - 1) / MIB, whose, have, advice);
 }
 
 static const char pack_advice[] =
