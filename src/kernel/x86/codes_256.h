@@ -57,6 +57,11 @@ ALWAYS_INLINE lanes fifth(const uint8_t *h, int bit) {
     return lanes_and(v, _mm256_set1_epi8(16));
 }
 
+/* The same for a bit that is a constant. */
+ALWAYS_INLINE lanes fifth_at(const uint8_t *h, const int bit) {
+    return lanes_and(lanes_shift(lanes_load(h), 4 - bit), _mm256_set1_epi8(16));
+}
+
 /* Code group i (0..7, constant) of group j = j4 + jj (jj 0..3, constant) of a chunk; unsigned, but Q8_0 signed. */
 ALWAYS_INLINE lanes code_group(const uint8_t *chunk, int j4, const int jj, const int i,
                                const pith_type type) {
@@ -69,11 +74,11 @@ ALWAYS_INLINE lanes code_group(const uint8_t *chunk, int j4, const int jj, const
         return nibbles(((const pith_panel_q4_1 *)(const void *)block)->q[i % 4], i >= 4);
     case PITH_TYPE_Q5_0: {
         const pith_panel_q5_0 *b = (const void *)block;
-        return lanes_or(nibbles(b->q[i % 4], i >= 4), fifth(b->h, i));
+        return lanes_or(nibbles(b->q[i % 4], i >= 4), fifth_at(b->h, i));
     }
     case PITH_TYPE_Q5_1: {
         const pith_panel_q5_1 *b = (const void *)block;
-        return lanes_or(nibbles(b->q[i % 4], i >= 4), fifth(b->h, i));
+        return lanes_or(nibbles(b->q[i % 4], i >= 4), fifth_at(b->h, i));
     }
     case PITH_TYPE_Q8_0: return lanes_load(((const pith_panel_q8_0 *)(const void *)block)->q[i]);
     case PITH_TYPE_Q4_K:

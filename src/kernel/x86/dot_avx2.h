@@ -1,44 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The integer dot product of tiers with 256-bit registers, AVX2 form: bytes are multiplied into 16-bit pairs (vpmaddubsw), two code
- * groups are added there, then pairs become 32-bit sums (vpmaddwd with ones).
- * No saturation: codes of up to 6 bits give at most 2 * (63 * 127 + 63 * 127) = 32004 < 32768 for two groups. 8-bit codes
- * use |w| and the sign moved to x, one group at a time: 2 * 128 * 127 = 32512.
+ * The integer dot product of tiers with 256-bit registers, AVX2 form: vpmaddubsw multiplies bytes into 16-bit pairs, pairs of some code
+ * groups are added as 16-bit words, then vpmaddwd makes 32-bit sums of them.
+ * No saturation: a word holds at most 2 * 8 * 15 * 127 = 30480 for 8 groups of 4-bit codes, 2 * 2 * 63 * 127 = 32004 for 2
+ * groups of up to 6-bit codes; both below 32768. 8-bit codes (byte + 128) are taken as two planes of 4 bits.
  * The same names with AVX-VNNI: dot_avxvnni.h. Users: mul_integer_256.h, attend_256.h. */
 #ifndef PITH_KERNEL_X86_DOT_AVX2_H
 #define PITH_KERNEL_X86_DOT_AVX2_H
 
 #include "kernel/x86/lanes_256.h"
 
-enum { DOT_TOKENS = 3 /* tokens of a tile: sums, weights and temporaries fill 16 registers */ };
+enum {
+    DOT_PAIRS = 1,       /* codes of 5 and 6 bits go two groups at a time (dot_pair) */
+    DOT_BYTE_PLANES = 2, /* planes of an 8-bit code */
+    DOT_TOKENS = 5,      /* tokens of a tile; words, weights and temporaries fill 16 registers */
+    DOT_PAIR_TOKENS = 3
+};
 
-/* Offset that signed bytes get to become codes, as a shift; -1: they stay signed. */
-enum { DOT_BYTE_SHIFT = -1 };
-
-ALWAYS_INLINE __m256i dot_pairs(__m256i sum, __m256i pairs) {
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+/* Keeps gcc from adding all terms in a tree at the end, which needs more registers than there are. */
+ALWAYS_INLINE void dot_keep(lanes *v) {
+    __asm__("" : "+x"(v->low), "+x"(v->high));
 }
 
-/* sum += w0 . x0 + w1 . x1; codes unsigned, up to 6 bits. */
-ALWAYS_INLINE void dot_codes(lanes *sum, lanes w0, lanes w1, __m256i x0, __m256i x1) {
-    __m256i low =
+/* words += w . x; at most 8 groups of 4-bit codes. */
+ALWAYS_INLINE void dot_step(lanes *words, lanes w, __m256i x) {
+    words->low = _mm256_add_epi16(words->low, _mm256_maddubs_epi16(w.low, x));
+    words->high = _mm256_add_epi16(words->high, _mm256_maddubs_epi16(w.high, x));
+    dot_keep(words);
+}
+
+/* sum += factor * words */
+ALWAYS_INLINE void dot_end(lanes *sum, lanes words, const int factor) {
+    const __m256i f = _mm256_set1_epi16((int16_t)factor);
+    sum->low = _mm256_add_epi32(sum->low, _mm256_madd_epi16(words.low, f));
+    sum->high = _mm256_add_epi32(sum->high, _mm256_madd_epi16(words.high, f));
+    dot_keep(sum);
+}
+
+/* sum += w0 . x0 + w1 . x1; codes of up to 6 bits. */
+ALWAYS_INLINE void dot_pair(lanes *sum, lanes w0, lanes w1, __m256i x0, __m256i x1) {
+    lanes words;
+    words.low =
         _mm256_add_epi16(_mm256_maddubs_epi16(w0.low, x0), _mm256_maddubs_epi16(w1.low, x1));
-    __m256i high =
+    words.high =
         _mm256_add_epi16(_mm256_maddubs_epi16(w0.high, x0), _mm256_maddubs_epi16(w1.high, x1));
-    sum->low = dot_pairs(sum->low, low);
-    sum->high = dot_pairs(sum->high, high);
-}
-
-/* Signed bytes as dot_bytes wants them. */
-ALWAYS_INLINE lanes dot_bytes_prepare(lanes w) {
-    return w;
-}
-
-/* sum += w . x; bytes from dot_bytes_prepare. */
-ALWAYS_INLINE void dot_bytes(lanes *sum, lanes w, __m256i x) {
-    __m256i low = _mm256_maddubs_epi16(_mm256_abs_epi8(w.low), _mm256_sign_epi8(x, w.low));
-    __m256i high = _mm256_maddubs_epi16(_mm256_abs_epi8(w.high), _mm256_sign_epi8(x, w.high));
-    sum->low = dot_pairs(sum->low, low);
-    sum->high = dot_pairs(sum->high, high);
+    dot_end(sum, words, 1);
 }
 
 #endif

@@ -8,10 +8,12 @@
 
 #include "kernel/x86/lanes_256.h"
 
-enum { DOT_TOKENS = 4 };
-
-/* Offset that signed bytes get to become codes, as a shift; -1: they stay signed. */
-enum { DOT_BYTE_SHIFT = 7 };
+enum {
+    DOT_PAIRS = 0,
+    DOT_BYTE_PLANES = 1, /* planes of an 8-bit code */
+    DOT_TOKENS = 6,      /* tokens of a tile: sums and weights fill 15 registers */
+    DOT_PAIR_TOKENS = 6
+};
 
 #if defined(PITH_EMULATE_AVXVNNI)
 #define DOT_ENCODING "%{evex%}"
@@ -19,27 +21,23 @@ enum { DOT_BYTE_SHIFT = 7 };
 #define DOT_ENCODING "%{vex%}"
 #endif
 
-ALWAYS_INLINE __m256i dot_step(__m256i sum, __m256i w, __m256i x) {
-    __asm__(DOT_ENCODING " vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(w), "x"(x));
-    return sum;
+/* words += w . x; codes unsigned. */
+ALWAYS_INLINE void dot_step(lanes *words, lanes w, __m256i x) {
+    __asm__(DOT_ENCODING " vpdpbusd %2, %1, %0" : "+x"(words->low) : "x"(w.low), "x"(x));
+    __asm__(DOT_ENCODING " vpdpbusd %2, %1, %0" : "+x"(words->high) : "x"(w.high), "x"(x));
 }
 
-/* sum += w0 . x0 + w1 . x1; codes unsigned. */
-ALWAYS_INLINE void dot_codes(lanes *sum, lanes w0, lanes w1, __m256i x0, __m256i x1) {
-    sum->low = dot_step(dot_step(sum->low, w0.low, x0), w1.low, x1);
-    sum->high = dot_step(dot_step(sum->high, w0.high, x0), w1.high, x1);
+/* sum += factor * words; here factor is always 1. */
+ALWAYS_INLINE void dot_end(lanes *sum, lanes words, const int factor) {
+    (void)factor;
+    sum->low = _mm256_add_epi32(sum->low, words.low);
+    sum->high = _mm256_add_epi32(sum->high, words.high);
 }
 
-/* Signed bytes as dot_bytes wants them. */
-ALWAYS_INLINE lanes dot_bytes_prepare(lanes w) {
-    const __m256i sign = _mm256_set1_epi8((char)0x80);
-    return (lanes){_mm256_xor_si256(w.low, sign), _mm256_xor_si256(w.high, sign)};
-}
-
-/* sum += w . x; bytes from dot_bytes_prepare. */
-ALWAYS_INLINE void dot_bytes(lanes *sum, lanes w, __m256i x) {
-    sum->low = dot_step(sum->low, w.low, x);
-    sum->high = dot_step(sum->high, w.high, x);
+/* Not used: DOT_PAIRS is 0. */
+ALWAYS_INLINE void dot_pair(lanes *sum, lanes w0, lanes w1, __m256i x0, __m256i x1) {
+    dot_step(sum, w0, x0);
+    dot_step(sum, w1, x1);
 }
 
 #endif

@@ -2,36 +2,30 @@
  * Products of quantized weights with 256-bit registers, for the tiers avx2 and avxvnni (contract: pith_mul in kernel.h). The file
  * that includes this has included dot_avx2.h or dot_avxvnni.h before; it names the kernels.
  *
- * A chunk is 256 k of one panel. Few tokens take codes straight from the panel; more than FEW unpack a chunk once (4 KiB) and
- * pass over it in tiles. A tile has DOT_TOKENS tokens; their integer sums (two registers each) stay in registers over a group
- * of 32 k, the float chains of the contract lie on the stack. All loops over groups are in increasing k. */
+ * A chunk is 256 k of one panel. One or two tokens take codes straight from the panel; more unpack a chunk once (4 KiB) and
+ * pass over it in tiles. The integer sums of a tile (two registers a token) stay in registers over a group of 32 k, the
+ * float chains of the contract lie on the stack. All loops over groups are in increasing k. */
 #ifndef PITH_KERNEL_X86_MUL_INTEGER_256_H
 #define PITH_KERNEL_X86_MUL_INTEGER_256_H
 
-#include "kernel/x86/codes_256.h"
+#include "kernel/x86/planes_256.h"
 
-enum { FEW = DOT_TOKENS, PASS = 48, AHEAD = 4096 };
+enum { PASS = 60, AHEAD = 4096 };
 
 /* What a chunk of a tile's tokens needs besides codes. */
 typedef struct scalars {
-    float d[DOT_TOKENS][GROUPS], d_sum[DOT_TOKENS][GROUPS];
-    int32_t bias[DOT_TOKENS][2 * GROUPS]; /* -offset * sum; Q6_K: -32 * sum16 */
+    float d[TILE][GROUPS], d_sum[TILE][GROUPS];
+    int32_t bias[TILE][2 * GROUPS]; /* -offset * sum; Q6_K: -32 * sum16 */
 } scalars;
 
 typedef struct chains {
     float acc[PASS][16], acc_min[PASS][16], s[PASS][16]; /* s: of the super-block */
 } chains;
 
-typedef struct chunk {
-    const uint8_t *panel;    /* packed codes, or */
-    const uint8_t *unpacked; /* [GROUPS][8][64]; NULL: not unpacked */
-    factors f;
-} chunk;
-
 ALWAYS_INLINE int offset_shift(pith_type type) {
     return type == PITH_TYPE_Q4_0   ? 3
            : type == PITH_TYPE_Q5_0 ? 4
-           : type == PITH_TYPE_Q8_0 ? DOT_BYTE_SHIFT
+           : type == PITH_TYPE_Q8_0 ? 7
                                     : -1;
 }
 
@@ -61,45 +55,22 @@ ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, int n,
     stored();
 }
 
-ALWAYS_INLINE lanes code_at(const chunk *w, int j4, const int jj, const int i, const bool wide,
-                            const pith_type type) {
-    if (wide) return lanes_load(w->unpacked + (size_t)(j4 + jj) * 512 + 64 * i);
-    lanes code = code_group(w->panel, j4, jj, i, type);
-    return type == PITH_TYPE_Q8_0 ? dot_bytes_prepare(code) : code;
-}
-
-/* sum[t] += code groups first .. last - 1 of group j4 + jj. x: the tile's first token at this group. */
-ALWAYS_INLINE void dot_groups(const chunk *w, int j4, const int jj, const int first, const int last,
-                              const int8_t *x, size_t stride, lanes *sum, const int T,
-                              const bool wide, const pith_type type) {
-    UNROLL for (int i = first; i < last; i += 2) {
-        lanes w0 = code_at(w, j4, jj, i, wide, type), w1 = code_at(w, j4, jj, i + 1, wide, type);
-        UNROLL for (int t = 0; t < T; t++) {
-            __m256i x0 = broadcast4(x + (size_t)t * stride + 4 * i),
-                    x1 = broadcast4(x + (size_t)t * stride + 4 * i + 4);
-            if (type == PITH_TYPE_Q8_0) {
-                dot_bytes(&sum[t], w0, x0);
-                dot_bytes(&sum[t], w1, x1);
-            } else {
-                dot_codes(&sum[t], w0, w1, x0, x1);
-            }
-        }
-    }
-}
-
 /* Group j4 + jj with T tokens: integer sums, p, and the chain of the contract. */
 ALWAYS_INLINE void group(const chunk *w, int j4, const int jj, const int8_t *x, size_t stride,
                          const scalars *v, float (*acc)[16], float (*s)[16], const int T,
                          const bool wide, const pith_type type) {
     const int j = j4 + jj, parts = type == PITH_TYPE_Q6_K ? 2 : 1;
-    lanes_ps p[DOT_TOKENS];
+    lanes_ps p[TILE];
     UNROLL for (int part = 0; part < parts; part++) {
-        lanes sum[DOT_TOKENS];
+        lanes sum[TILE];
         UNROLL for (int t = 0; t < T; t++) {
             sum[t] = lanes_set(v->bias[t][parts * j + part]);
         }
-        dot_groups(w, j4, jj, 8 / parts * part, 8 / parts * (part + 1), x, stride, sum, T, wide,
-                   type);
+        const int first = 8 / parts * part, last = first + 8 / parts;
+        if (in_pairs(type))
+            dot_group_pairs(w, j4, jj, first, last, x, stride, sum, T, wide, type);
+        else
+            dot_groups(w, j4, jj, first, last, x, stride, sum, T, wide, type);
         UNROLL for (int t = 0; t < T; t++) {
             lanes_ps dot = ps_of(sum[t]),
                      scale = is_super(type) ? ps_load(w->f.scale[j][part]) : dot;
@@ -131,6 +102,15 @@ ALWAYS_INLINE void add_minima(const chunk *w, const scalars *v, int n, float (*a
     }
 }
 
+/* The part of a later chunk that belongs to group j. */
+ALWAYS_INLINE void prefetch(const uint8_t *panel, int j, const pith_type type) {
+    const size_t part = chunk_bytes(type) / GROUPS;
+    const char *at = (const char *)panel + AHEAD + (size_t)j * part;
+    UNROLL for (size_t i = 0; i < part; i += 64) {
+        _mm_prefetch(at + i, _MM_HINT_T0);
+    }
+}
+
 /* One chunk of n groups with tokens t0 .. t0 + T - 1, whose chains are c[first ..]. */
 ALWAYS_INLINE void tile(const pith_q8 *q8, const chunk *w, chains *c, uint32_t t0, uint32_t first,
                         uint32_t g0, int n, const int T, const bool wide, const pith_type type) {
@@ -141,6 +121,7 @@ ALWAYS_INLINE void tile(const pith_q8 *q8, const chunk *w, chains *c, uint32_t t
     for (int j4 = 0; j4 < n; j4 += 4) {
         UNROLL for (int jj = 0; jj < 4; jj++) {
             if (j4 + jj >= n) break;
+            if (!wide) prefetch(w->panel, j4 + jj, type);
             group(w, j4, jj, x + (size_t)(j4 + jj) * PITH_GROUP, q8->q_stride, &v, c->acc + first,
                   c->s + first, T, wide, type);
         }
@@ -155,55 +136,62 @@ ALWAYS_INLINE void tile(const pith_q8 *q8, const chunk *w, chains *c, uint32_t t
 
 ALWAYS_INLINE void tiles(const pith_q8 *q8, const chunk *w, chains *c, uint32_t t0, uint32_t tokens,
                          uint32_t g0, int n, const bool wide, const pith_type type) {
+    const uint32_t T = (uint32_t)tile_tokens(type);
     uint32_t t = 0;
-    for (; t + DOT_TOKENS <= tokens; t += DOT_TOKENS)
-        tile(q8, w, c, t0 + t, t, g0, n, DOT_TOKENS, wide, type);
-    if (t < tokens && (tokens - t) / 2) {
-        tile(q8, w, c, t0 + t, t, g0, n, 2, wide, type);
-        t += 2;
-    }
+    for (; t + T <= tokens; t += T) tile(q8, w, c, t0 + t, t, g0, n, tile_tokens(type), wide, type);
+    for (; t + 2 <= tokens; t += 2) tile(q8, w, c, t0 + t, t, g0, n, 2, wide, type);
     if (t < tokens) tile(q8, w, c, t0 + t, t, g0, n, 1, wide, type);
 }
 
-ALWAYS_INLINE void unpack(uint8_t *out, const uint8_t *panel, int n, const pith_type type) {
-    for (int j4 = 0; j4 < n; j4 += 4) {
-        UNROLL for (int jj = 0; jj < 4; jj++) {
-            if (j4 + jj >= n) break;
-            UNROLL for (int i = 0; i < 8; i++) {
-                lanes code = code_group(panel, j4, jj, i, type);
-                lanes_store(out + (size_t)(j4 + jj) * 512 + 64 * i,
-                            type == PITH_TYPE_Q8_0 ? dot_bytes_prepare(code) : code);
-            }
-        }
+ALWAYS_INLINE void chains_clear(chains *c, uint32_t tokens) {
+    for (uint32_t t = 0; t < tokens; t++) {
+        ps_store(c->acc[t], ps_all(0.0f));
+        ps_store(c->acc_min[t], ps_all(0.0f));
+        ps_store(c->s[t], ps_all(0.0f));
+    }
+}
+
+ALWAYS_INLINE void chains_store(const chains *c, float *y, size_t y_stride, uint32_t tokens,
+                                const pith_type type) {
+    for (uint32_t t = 0; t < tokens; t++) {
+        lanes_ps acc = ps_load(c->acc[t]), acc_min = ps_load(c->acc_min[t]);
+        if (has_minima(type)) acc = is_super(type) ? ps_sub(acc, acc_min) : ps_add(acc, acc_min);
+        ps_store(y + t * y_stride, acc);
     }
 }
 
 /* Up to PASS tokens from t0 with one panel. */
-ALWAYS_INLINE void pass(const pith_mul *args, const uint8_t *panel, float *y, uint32_t t0,
-                        uint32_t tokens, const bool wide, const pith_type type) {
-    uint8_t codes[GROUPS * 512];
+ALWAYS_INLINE void pass_wide(const pith_mul *args, const uint8_t *panel, float *y, uint32_t t0,
+                             uint32_t tokens, const pith_type type) {
+    uint8_t codes[MAX_CODES];
     chains c;
     chunk w;
-    for (uint32_t t = 0; t < tokens; t++) {
-        ps_store(c.acc[t], ps_all(0.0f));
-        ps_store(c.acc_min[t], ps_all(0.0f));
-        ps_store(c.s[t], ps_all(0.0f));
+    w.unpacked = codes;
+    w.panel = NULL;
+    chains_clear(&c, tokens);
+    for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, panel += chunk_bytes(type)) {
+        int n = args->k / PITH_GROUP - g < GROUPS ? (int)(args->k / PITH_GROUP - g) : GROUPS;
+        factors_read(&w.f, panel, n, type);
+        unpack(codes, panel, n, type);
+        tiles(args->q8, &w, &c, t0, tokens, g, n, true, type);
     }
+    chains_store(&c, y, args->y_stride, tokens, type);
+}
+
+/* T tokens with one panel, codes straight from it. */
+ALWAYS_INLINE void pass_few(const pith_mul *args, const uint8_t *panel, float *y, const int T,
+                            const pith_type type) {
+    chains c;
+    chunk w;
+    w.unpacked = NULL;
+    chains_clear(&c, (uint32_t)T);
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, panel += chunk_bytes(type)) {
         int n = args->k / PITH_GROUP - g < GROUPS ? (int)(args->k / PITH_GROUP - g) : GROUPS;
         w.panel = panel;
-        w.unpacked = codes;
-        for (size_t i = 0; !wide && i < chunk_bytes(type); i += 64)
-            _mm_prefetch((const char *)panel + AHEAD + i, _MM_HINT_T0);
         factors_read(&w.f, panel, n, type);
-        if (wide) unpack(codes, panel, n, type);
-        tiles(args->q8, &w, &c, t0, tokens, g, n, wide, type);
+        tile(args->q8, &w, &c, 0, 0, g, n, T, false, type);
     }
-    for (uint32_t t = 0; t < tokens; t++) {
-        lanes_ps acc = ps_load(c.acc[t]), acc_min = ps_load(c.acc_min[t]);
-        if (has_minima(type)) acc = is_super(type) ? ps_sub(acc, acc_min) : ps_add(acc, acc_min);
-        ps_store(y + t * args->y_stride, acc);
-    }
+    chains_store(&c, y, args->y_stride, (uint32_t)T, type);
 }
 
 ALWAYS_INLINE void mul_integer(const pith_mul *args, const pith_type type) {
@@ -212,10 +200,12 @@ ALWAYS_INLINE void mul_integer(const pith_mul *args, const pith_type type) {
         for (uint32_t p = 0; p < args->n_panel; p++) {
             const uint8_t *panel = (const uint8_t *)args->w + p * args->panel_bytes;
             float *y = args->y + t * args->y_stride + PITH_PANEL_ROWS * (size_t)p;
-            if (args->n <= FEW)
-                pass(args, panel, y, t, tokens, false, type);
+            if (args->n == 1)
+                pass_few(args, panel, y, 1, type);
+            else if (args->n == 2)
+                pass_few(args, panel, y, 2, type);
             else
-                pass(args, panel, y, t, tokens, true, type);
+                pass_wide(args, panel, y, t, tokens, type);
         }
     }
 }
