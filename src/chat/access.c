@@ -2,9 +2,10 @@
  *
  * value.name, value[key], value[a:b:c].
  *
- * A dot asks for a method first and for a key then, brackets the other way round: d.items is the method even when d has
- * the key "items". What is not there is an undefined value that knows what was asked of what; what would change an
- * object (list.append), and names such as __class__, are undefined values that no use is allowed of.
+ * A dot asks for a method first and for a key then, brackets the other way round: d.items is the
+ * method even when d has the key "items". What is not there is an undefined value that knows what
+ * was asked of what; what would change an object (list.append), and names such as __class__, are
+ * undefined values that no use is allowed of.
  */
 #include "chat/native.h"
 
@@ -235,12 +236,28 @@ static bool slice_range_value(pith_render *render, const pith_range *source, sli
                               pith_value *out) {
     pith_range *sliced = pith_heap_object(&render->heap, sizeof *sliced);
     if (sliced == NULL) return false;
-    *sliced = (pith_range){.start = source->start, .step = source->step, .n = range.n};
-    if (range.n > 0) sliced->start = pith_range_at(source, (size_t)range.start);
-    if (range.n > 1) {
-        sliced->step = pith_range_at(source, (size_t)(range.start + range.step)) - sliced->start;
-    }
+    uint64_t start = (uint64_t)source->start, step = (uint64_t)source->step;
+    start += (uint64_t)range.start * step; /* numbers outside of the range wrap, and are not used */
+    step *= (uint64_t)range.step;
+    *sliced = (pith_range){.start = (int64_t)start,
+                           .stop = (int64_t)(start + step * range.n),
+                           .step = step == 0 ? 1 : (int64_t)step,
+                           .n = range.n};
     *out = (pith_value){PITH_KIND_RANGE, {.range = sliced}};
+    return true;
+}
+
+/* Slices, unlike subscripts, are an error where they do not fit. */
+static bool check_bounds(pith_render *render, const pith_value parts[3]) {
+    for (int i = 0; i < 3; i++) {
+        if (parts[i].kind == PITH_KIND_UNDEFINED) {
+            return pith_render_fail_undefined(render, parts[i]);
+        }
+        bool is_absent = parts[i].kind == PITH_KIND_ABSENT || parts[i].kind == PITH_KIND_NONE;
+        if (is_absent || pith_value_is_integer(parts[i])) continue;
+        return pith_render_fail(render, "the bounds of a slice are integers, not %s",
+                                pith_kind_name(parts[i].kind));
+    }
     return true;
 }
 
@@ -248,25 +265,21 @@ bool pith_access_slice(pith_render *render, pith_value value, const pith_value p
                        pith_value *out) {
     size_t n;
     int64_t step = 1;
+    if (value.kind == PITH_KIND_UNDEFINED) return pith_render_fail_undefined(render, value);
+    if (!check_bounds(render, parts)) return false;
     bool is_sequence = value.kind == PITH_KIND_STRING || value.kind == PITH_KIND_LIST ||
                        value.kind == PITH_KIND_TUPLE || value.kind == PITH_KIND_RANGE;
-    bool are_bounds = true;
-    for (int i = 0; i < 3; i++) {
-        are_bounds =
-            are_bounds && (parts[i].kind == PITH_KIND_ABSENT || parts[i].kind == PITH_KIND_NONE ||
-                           pith_value_is_integer(parts[i]));
-        if (parts[i].kind == PITH_KIND_UNDEFINED)
-            return pith_render_fail_undefined(render, parts[i]);
-    }
-    if (value.kind == PITH_KIND_UNDEFINED) return pith_render_fail_undefined(render, value);
-    if (!is_sequence || !are_bounds || !pith_value_length(value, &n)) {
-        pith_value name = pith_value_text(&render->heap, "slice");
-        return give_missing(render, PITH_ABSENCE_ATTRIBUTE, value, name, out);
+    if (!is_sequence || !pith_value_length(value, &n)) {
+        return pith_render_fail(render, "a %s cannot be sliced", pith_kind_name(value.kind));
     }
     if (pith_value_is_integer(parts[2])) step = pith_value_integer(parts[2]);
     if (step == 0) return pith_render_fail(render, "the step of a slice is 0");
     slice_range range = resolve_slice(parts, n, step);
-    if (value.kind == PITH_KIND_STRING) return slice_string(render, value.as.string, range, out);
-    if (value.kind == PITH_KIND_RANGE) return slice_range_value(render, value.as.range, range, out);
+    if (value.kind == PITH_KIND_STRING) {
+        return slice_string(render, value.as.string, range, out);
+    }
+    if (value.kind == PITH_KIND_RANGE) {
+        return slice_range_value(render, value.as.range, range, out);
+    }
     return slice_list(render, value, range, out);
 }

@@ -2,9 +2,10 @@
  *
  * Chunked memory with a budget, and the count of steps.
  *
- * Owns the chunks. Invariants: `used` is the sum of the chunks' sizes and never exceeds `limit`; the free bytes of an
- * arena are [next, next + left) of its newest chunk; nothing is freed before the whole. Chunks grow with what is in use
- * (a quarter of it, between 4 KiB and 1 MiB), so that a small template costs little and a large one few calls.
+ * Owns the chunks. Invariants: `used` is the sum of the chunks' sizes and never exceeds `limit`;
+ * the free bytes of an arena are [next, next + left) of its newest chunk; nothing is freed before
+ * the whole. Chunks grow with what is in use (a quarter of it, between 4 KiB and 1 MiB), so that a
+ * small template costs little and a large one few calls.
  *
  *   chunk: | next chunk, size | piece | piece | ... | free |
  *

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What one template or one rendering may use: memory, taken piece by piece and given back as a whole, and steps of work.
- * The first thing that goes wrong is remembered as `fault`; from then on every request is refused, so that code may go
- * on for a while and whoever runs it (machine.c) finds the fault.
+ * What one template or one rendering may use: memory, taken piece by piece and given back as a
+ * whole, and steps of work. The first thing that goes wrong is remembered as `fault`; from then on
+ * every request is refused, so that code may go on for a while and whoever runs it (machine.c)
+ * finds the fault.
  *
- * A heap is two arenas, objects and text. Text is apart so that a string just made can grow in place: `a + b` costs
- * only b when a is the last text, which makes loops that append to a string linear. */
+ * A heap is two arenas, objects and text. Text is apart so that a string just made can grow in
+ * place: `a + b` costs only b when a is the last text, which makes loops that append to a string
+ * linear. */
 #ifndef PITH_CHAT_ARENA_H
 #define PITH_CHAT_ARENA_H
 

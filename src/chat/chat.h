@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chat templates: a Jinja engine of our own (the language as in transformers'
- * apply_chat_template). Strings carry who
- * wrote them, so that the result says which spans come from the template and which from the user,
- * whatever filters the
- * text went through. No recursion whose depth the input decides; limits on steps, output, memory
- * and depth. */
+ * Chat templates: a Jinja engine of our own (the language as in transformers' apply_chat_template).
+ * Strings carry who wrote them, so that the result says which spans come from the template and
+ * which from the user, whatever filters the text went through. No recursion whose depth the input
+ * decides; limits on steps, output, memory and depth. */
 #ifndef PITH_CHAT_CHAT_H
 #define PITH_CHAT_CHAT_H
 
@@ -12,14 +10,13 @@
 #include <jansson.h>
 
 /* Published limits. Memory and steps hold for one rendering each (and memory for one compiled
- * template). */
+ * template). A step is an instruction, an item gone through, or 64 bytes looked at. */
 enum {
     PITH_TEMPLATE_MAX_BYTES = 1 << 20,    /* template text */
-    PITH_TEMPLATE_MAX_DEPTH = 200,        /* nesting of tags, expressions, macro calls, values */
-    PITH_TEMPLATE_MAX_OUTPUT = 64 << 20,  /* bytes of the result, and of any one captured block */
+    PITH_TEMPLATE_MAX_DEPTH = 200,        /* nesting of tags, brackets, macro calls, values */
+    PITH_TEMPLATE_MAX_OUTPUT = 64 << 20,  /* bytes of the result, and of a captured block */
     PITH_TEMPLATE_MAX_MEMORY = 256 << 20, /* bytes */
-    PITH_TEMPLATE_MAX_STEPS =
-        50 * 1000 * 1000, /* instructions, items gone through, 64-byte pieces copied */
+    PITH_TEMPLATE_MAX_STEPS = 50 * 1000 * 1000,
     PITH_TEMPLATE_MAX_RANGE = 100 * 1000, /* numbers in one range() */
     PITH_JSON_MAX_BYTES = 256 << 20,      /* JSON text */
     PITH_JSON_MAX_DEPTH = 200             /* nesting of arrays and objects */
@@ -28,8 +25,7 @@ enum {
 typedef struct pith_template pith_template;
 
 /* Compiles; PITH_ERROR_TEMPLATE with line and what was expected, PITH_ERROR_LIMIT for a text that
- * is too long. The
- * template is immutable: any number of threads may render it at once. */
+ * is too long. The template is immutable: any number of threads may render it at once. */
 pith_status pith_template_new(pith_span text, pith_template **out, pith_error *error);
 void pith_template_free(pith_template *tpl); /* NULL is allowed */
 
@@ -52,17 +48,15 @@ typedef struct pith_rendered {
  *   assistant, tool, function, model, ipython): many templates write control tokens around it, as
  *   in <|user|>.
  * now: seconds since 1970 for strftime_now (local time of the process), or -1 for the clock. On
- * failure `error` holds
- * the template's message (raise_exception) or a sentence that starts with the line, and *out is
- * empty. */
+ * failure `error` holds the template's message (raise_exception) or a sentence that starts with the
+ * line, and *out is empty. */
 pith_status pith_template_render(const pith_template *tpl, const json_t *context,
                                  const char *const *trusted, int64_t now, pith_rendered *out,
                                  pith_error *error);
 void pith_rendered_deinit(pith_rendered *rendered);
 
 /* JSON text -> json_t with the limits of the room (depth, size), numbers keep int and float apart.
- * Any value may stand
- * at the top. PITH_ERROR_FORMAT with line and column. */
+ * Any value may stand at the top. PITH_ERROR_FORMAT with line and column. */
 pith_status pith_json_parse(pith_span text, json_t **out, pith_error *error);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Equality, order and hashes, as Python defines them: 1 == 1.0 == True, a list is never equal to a tuple, dicts are
- * equal whatever their order, sequences are ordered by their first difference, an undefined value equals another.
+ * Equality, order and hashes, as Python defines them: 1 == 1.0 == True, a list is never equal to a
+ * tuple, dicts are equal whatever their order, sequences are ordered by their first difference, an
+ * undefined value equals another.
  *
- * Invariants: values that are equal have the same hash. The walk through nested values is recursive but at most
- * PITH_TEMPLATE_MAX_DEPTH deep, and each visited value costs a step, so that shared substructure (which can describe
- * exponentially many values in little memory) ends in a fault, not in a hang.
+ * Invariants: values that are equal have the same hash. The walk through nested values is recursive
+ * but at most PITH_TEMPLATE_MAX_DEPTH deep, and each visited value costs a step, so that shared
+ * substructure (which can describe exponentially many values in little memory) ends in a fault, not
+ * in a hang.
  */
 #include "chat/chat.h"
 #include "chat/value.h"
@@ -113,8 +115,9 @@ bool pith_value_equal(pith_heap *heap, pith_value a, pith_value b) {
 
 /* ---- order ---- */
 
-/* The first pair that differs decides; then the length. Nested sequences are compared in a loop, not by recursion:
- * once a pair differs, only that pair matters, so the walk goes down and never comes back. */
+/* The first pair that differs decides; then the length. Nested sequences are compared in a loop,
+ * not by recursion: once a pair differs, only that pair matters, so the walk goes down and never
+ * comes back. */
 pith_order pith_value_compare(pith_heap *heap, pith_value a, pith_value b) {
     for (int depth = 0; depth <= PITH_TEMPLATE_MAX_DEPTH; depth++) {
         if (!pith_heap_charge(heap, 1)) return PITH_ORDER_NONE;

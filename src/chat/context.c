@@ -2,11 +2,11 @@
  *
  * Taking over the context.
  *
- * Owns the decision who wrote a string: the template's are those below a trusted key and the role of a message when it
- * is a known word; every other one, keys of objects included, is the user's.
+ * Owns the decision who wrote a string: the template's are those below a trusted key and the role
+ * of a message when it is a known word; every other one, keys of objects included, is the user's.
  *
- * Invariant: bytes are borrowed, not copied: the context outlives the rendering. The walk is recursive but at most
- * PITH_TEMPLATE_MAX_DEPTH deep.
+ * Invariant: bytes are borrowed, not copied: the context outlives the rendering. The walk is
+ * recursive but at most PITH_TEMPLATE_MAX_DEPTH deep.
  */
 #include "chat/context.h"
 

@@ -5,7 +5,8 @@
 
 #include "chat/render.h"
 
-/* Puts the members of `context` that the template mentions into render->root. Strings are borrowed from `context`. */
+/* Puts the members of `context` that the template mentions into render->root. Strings are borrowed
+ * from `context`. */
 bool pith_context_load(pith_render *render, const json_t *context, const char *const *trusted);
 
 #endif

@@ -3,11 +3,12 @@
  * Ordered dicts.
  *
  *   entries: | key value hash | key value hash | ...          in order of insertion
- *   slots:   | 0 | 2 | 0 | 1 | ...                            entry number + 1, open addressing, linear probing
+ *   slots:   | 0 | 2 | 0 | 1 | ...                            entry number + 1, open addressing,
+ *   linear probing
  *
- * Invariants: no two entries have equal keys; from LINEAR_LIMIT entries on, slots holds every entry and at least half
- * of it is free. Small dicts have no slots and are searched from the front. Each probe costs a step, so that keys
- * chosen to collide end in a fault instead of a hang.
+ * Invariants: no two entries have equal keys; from LINEAR_LIMIT entries on, slots holds every entry
+ * and at least half of it is free. Small dicts have no slots and are searched from the front. Each
+ * probe costs a step, so that keys chosen to collide end in a fault instead of a hang.
  */
 #include "chat/value.h"
 

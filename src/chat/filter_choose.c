@@ -2,8 +2,9 @@
  *
  * map, select, reject, selectattr, rejectattr.
  *
- * Nothing comes of a subject that is false, whatever it is (None too). All items are gone through at once; what is given back is an iterator all the same, because templates can tell: it
- * is true even when it is empty, it has no length, and it can be read only once.
+ * Nothing comes of a subject that is false, whatever it is (None too). All items are gone through
+ * at once; what is given back is an iterator all the same, because templates can tell: it is true
+ * even when it is empty, it has no length, and it can be read only once.
  */
 #include "chat/filters.h"
 
@@ -76,7 +77,8 @@ bool pith_filter_map(pith_render *render, const pith_call *call, pith_value *out
     return pith_render_give(pith_value_iterator(&render->heap, mapped), out);
 }
 
-/* Keeps the items for which the test (or truth, when none is named) is `wanted`; by_attribute: of their attribute. */
+/* Keeps the items for which the test (or truth, when none is named) is `wanted`; by_attribute: of
+ * their attribute. */
 static bool choose(pith_render *render, const pith_call *call, bool by_attribute, bool wanted,
                    pith_value *out) {
     size_t first = by_attribute ? 1 : 0;

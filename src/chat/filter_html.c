@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters about HTML and URLs. Prompts seldom want them, but templates use `safe` and `e`: a string marked safe makes
- * `+` escape its other side, as Markup does in Python.
+ * Filters about HTML and URLs. Prompts seldom want them, but templates use `safe` and `e`: a string
+ * marked safe makes `+` escape its other side, as Markup does in Python.
  *
- * striptags knows the entities &amp; &lt; &gt; &quot; &nbsp; and numeric ones; others stay as they are.
+ * striptags knows the entities &amp; &lt; &gt; &quot; &nbsp; and numeric ones; others stay as they
+ * are.
  */
 #include "chat/filters.h"
 #include "chat/number_text.h"
@@ -36,7 +37,8 @@ bool pith_filter_safe(pith_render *render, const pith_call *call, pith_value *ou
 
 /* ---- striptags ---- */
 
-/* `text` without what stands between `open` and `close`; both go too. An opening without end is left. */
+/* `text` without what stands between `open` and `close`; both go too. An opening without end is
+ * left. */
 static const pith_string *remove_between(pith_heap *heap, const pith_string *text, const char *open,
                                          const char *close) {
     pith_span all = pith_string_span(text), from = pith_span_of(open), to = pith_span_of(close);

@@ -2,8 +2,8 @@
  *
  * Filters about numbers: abs, int, float, round, filesizeformat.
  *
- * `int` and `float` never fail on text that is no number: they give their default. A number that an integer of 64 bits
- * cannot hold does fail, because a default would be a wrong answer.
+ * `int` and `float` never fail on text that is no number: they give their default. A number that an
+ * integer of 64 bits cannot hold does fail, because a default would be a wrong answer.
  */
 #include "chat/filters.h"
 #include "chat/number_text.h"
@@ -145,13 +145,18 @@ bool pith_filter_filesizeformat(pith_render *render, const pith_call *call, pith
     static const char *const names[] = {"binary"};
     static const char *const decimal[] = {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"};
     static const char *const binary[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
-    pith_value argument, number;
+    pith_value argument;
+    double bytes;
     char digits[PITH_FLOAT_TEXT_MAX], text[PITH_FLOAT_TEXT_MAX + 16];
     if (!pith_call_bind(render, call, names, 1, 0, &argument)) return false;
-    pith_call plain = {.name = call->name, .self = call->self};
-    if (!pith_filter_float(render, &plain, &number)) return false;
+    if (pith_value_is_number(call->self)) {
+        bytes = pith_value_real(call->self);
+    } else if (call->self.kind != PITH_KIND_STRING ||
+               !pith_float_parse(pith_string_span(call->self.as.string), &bytes)) {
+        return fail_number(render, call);
+    }
     bool is_binary = argument.kind != PITH_KIND_ABSENT && pith_value_truth(argument);
-    double base = is_binary ? 1024 : 1000, bytes = number.as.real, unit = base;
+    double base = is_binary ? 1024 : 1000, unit = base;
     if (bytes >= 1.0 && bytes <= 1.0)
         return pith_render_give(pith_value_text(&render->heap, "1 Byte"), out);
     if (!(bytes >= base)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters about what has items: length, first, last, join, list, reverse, batch, slice, sum, items; and default, attr.
+ * Filters about what has items: length, first, last, join, list, reverse, batch, slice, sum, items;
+ * and default, attr.
  *
  * An iterator (what map or select give) has no length and is used up by being read, as in Python.
  */
@@ -167,7 +168,7 @@ bool pith_filter_slice(pith_render *render, const pith_call *call, pith_value *o
     size_t n = (size_t)count, each = list->n / n, n_longer = list->n % n, at = 0;
     for (size_t i = 0; i < n; i++) {
         size_t size = each + (i < n_longer);
-        size_t n_fill = fill.kind != PITH_KIND_ABSENT && i >= n_longer && n_longer > 0 ? 1 : 0;
+        size_t n_fill = fill.kind != PITH_KIND_ABSENT && i >= n_longer ? 1 : 0;
         if (!add_part(&render->heap, parts, list, at, size, n_fill, fill)) return false;
         at += size;
     }

@@ -2,8 +2,8 @@
  *
  * sort, dictsort, groupby, unique, min, max.
  *
- * Each first makes one key per item (an attribute, in lower case unless case counts), then works on the keys. Strings
- * are compared without regard to case by default, as Jinja does.
+ * Each first makes one key per item (an attribute, in lower case unless case counts), then works on
+ * the keys. Strings are compared without regard to case by default, as Jinja does.
  */
 #include "chat/filters.h"
 #include "chat/sorting.h"

@@ -2,8 +2,9 @@
  *
  * The filters by name.
  *
- * These are Jinja's, less the ones that no prompt can want: random (a prompt is a function of its context), urlize,
- * wordwrap and pprint. `tojson` is the one that transformers puts in its place: json.dumps without HTML escapes.
+ * These are Jinja's, less the ones that no prompt can want: random (a prompt is a function of its
+ * context), urlize, wordwrap and pprint. `tojson` is the one that transformers puts in its place:
+ * json.dumps without HTML escapes.
  */
 #include "chat/filters.h"
 

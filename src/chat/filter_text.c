@@ -2,8 +2,8 @@
  *
  * Filters that change a text. The subject is turned into a string first, so `5 | trim` is '5'.
  *
- * Invariant: bytes that stay keep their author (string_edit.c, unicode_case.c); what a filter adds is the template's,
- * or the author's of the argument it comes from.
+ * Invariant: bytes that stay keep their author (string_edit.c, unicode_case.c); what a filter adds
+ * is the template's, or the author's of the argument it comes from.
  */
 #include "chat/filters.h"
 #include "chat/format.h"
@@ -149,7 +149,8 @@ bool pith_filter_center(pith_render *render, const pith_call *call, pith_value *
                             out);
 }
 
-/* The first `n_chars` characters of text, up to the last blank among them unless words may be cut, then `end`. */
+/* The first `n_chars` characters of text, up to the last blank among them unless words may be cut,
+ * then `end`. */
 static const pith_string *cut_text(pith_heap *heap, const pith_string *text, size_t n_chars,
                                    bool cuts_words, const pith_string *end) {
     size_t size = pith_string_offset(text, n_chars < text->n_chars ? n_chars : text->n_chars),
@@ -163,28 +164,47 @@ static const pith_string *cut_text(pith_heap *heap, const pith_string *text, siz
     return pith_builder_finish(&builder);
 }
 
-bool pith_filter_truncate(pith_render *render, const pith_call *call, pith_value *out) {
+/* (length=255, killwords=False, end='...', leeway=5) */
+static bool take_truncation(pith_render *render, const pith_call *call, int64_t *length,
+                            uint64_t *limit, bool *cuts_words, const pith_string **end) {
     static const char *const names[] = {"length", "killwords", "end", "leeway"};
-    const pith_string *text = pith_call_text(render, call), *end;
     pith_value arguments[4];
-    int64_t length, leeway;
-    if (text == NULL || !pith_call_bind(render, call, names, 4, 0, arguments)) return false;
+    int64_t leeway;
+    if (!pith_call_bind(render, call, names, 4, 0, arguments)) return false;
     if (arguments[3].kind == PITH_KIND_NONE) arguments[3].kind = PITH_KIND_ABSENT;
-    if (!pith_argument_int(render, call, "length", arguments[0], 255, &length) ||
+    if (!pith_argument_int(render, call, "length", arguments[0], 255, length) ||
         !pith_argument_int(render, call, "leeway", arguments[3], 5, &leeway)) {
         return false;
     }
     if (arguments[2].kind == PITH_KIND_ABSENT) arguments[2] = pith_value_text(&render->heap, "...");
-    if (!pith_argument_string(render, call, "end", arguments[2], &end)) return false;
-    if (length < (int64_t)end->n_chars || leeway < 0) {
-        return pith_render_fail(
-            render, "truncate's length must be at least that of its end, its leeway not negative");
+    if (!pith_argument_string(render, call, "end", arguments[2], end)) return false;
+    if (*length < (int64_t)(*end)->n_chars || leeway < 0) {
+        return pith_render_fail(render, "truncate's length must be at least that of its end, and "
+                                        "its leeway not negative");
     }
-    uint64_t limit = (uint64_t)length + (uint64_t)leeway;
-    if (text->n_chars <= limit) return pith_render_give(pith_value_string(text), out);
-    bool cuts_words = pith_value_truth(arguments[1]);
-    const pith_string *cut =
-        cut_text(&render->heap, text, (size_t)length - end->n_chars, cuts_words, end);
+    *cuts_words = pith_value_truth(arguments[1]);
+    *limit = (uint64_t)*length + (uint64_t)leeway;
+    return true;
+}
+
+bool pith_filter_truncate(pith_render *render, const pith_call *call, pith_value *out) {
+    const pith_string *end = NULL;
+    int64_t length = 0;
+    uint64_t limit = 0;
+    size_t n;
+    bool cuts_words = false;
+    if (!take_truncation(render, call, &length, &limit, &cuts_words, &end)) return false;
+    if (!pith_value_length(call->self, &n)) {
+        return pith_render_fail(render, "a %s has no length", pith_kind_name(call->self.kind));
+    }
+    *out = call->self;
+    if (n <= limit) return true;
+    if (call->self.kind != PITH_KIND_STRING) {
+        return pith_render_fail(render, "truncate needs a string, not %s",
+                                pith_kind_name(call->self.kind));
+    }
+    size_t kept = (size_t)length - end->n_chars;
+    const pith_string *cut = cut_text(&render->heap, call->self.as.string, kept, cuts_words, end);
     return pith_render_give(pith_value_string(cut), out);
 }
 

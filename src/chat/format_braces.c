@@ -4,8 +4,8 @@
  *
  *   { name or number  (.attribute | [key])*  !conversion  :specification }
  *
- * A specification may itself contain fields, one level deep. Attributes go through the same rules as in the rest of
- * the template. A format that is marked safe escapes what it takes in.
+ * A specification may itself contain fields, one level deep. Attributes go through the same rules
+ * as in the rest of the template. A format that is marked safe escapes what it takes in.
  */
 #include "chat/format.h"
 
@@ -134,7 +134,8 @@ static bool convert(braces *state, char conversion, pith_value *value) {
     return value->kind != PITH_KIND_ABSENT;
 }
 
-/* The end of the field that starts at `at` (behind its brace): the matching brace; `end` when there is none. */
+/* The end of the field that starts at `at` (behind its brace): the matching brace; `end` when there
+ * is none. */
 static size_t find_close(const pith_string *format, size_t at, size_t end) {
     int nesting = 0;
     for (; at < end; at++) {

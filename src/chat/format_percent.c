@@ -2,8 +2,8 @@
  *
  * format % values, as printf-style formatting of Python's strings.
  *
- * %(key)s takes from a dict; otherwise values are taken in order from a tuple, or there is one value. A format that is
- * marked safe escapes the texts it takes in, and gives a safe string.
+ * %(key)s takes from a dict; otherwise values are taken in order from a tuple, or there is one
+ * value. A format that is marked safe escapes the texts it takes in, and gives a safe string.
  */
 #include "chat/format.h"
 

@@ -4,10 +4,12 @@
  *
  *   | fill | sign | prefix | zeros | digits with groups | suffix | fill |
  *
- * A number is first cut into these parts, then written with the fill that its alignment asks for ('=' puts it behind
- * the prefix; with zeros and groups the zeros are grouped too, as in 0,001,234).
+ * A number is first cut into these parts, then written with the fill that its alignment asks for
+ * ('=' puts it behind the prefix; with zeros and groups the zeros are grouped too, as in
+ * 0,001,234).
  *
- * Invariant: everything written here is the template's; the text given to pith_format_text keeps its authors.
+ * Invariant: everything written here is the template's; the text given to pith_format_text keeps
+ * its authors.
  */
 #include "chat/format.h"
 

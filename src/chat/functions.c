@@ -32,7 +32,7 @@ static bool call_range(pith_render *render, const pith_call *call, pith_value *o
     }
     pith_range *range = pith_heap_object(&render->heap, sizeof *range);
     if (range == NULL) return false;
-    *range = (pith_range){.start = start, .step = step, .n = (size_t)n};
+    *range = (pith_range){.start = start, .stop = stop, .step = step, .n = (size_t)n};
     *out = (pith_value){PITH_KIND_RANGE, {.range = range}};
     return true;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Going through what can be gone through: lists, tuples, dicts (their keys), strings (their characters), ranges, dict
- * views, iterators, and undefined values (which have no items).
+ * Going through what can be gone through: lists, tuples, dicts (their keys), strings (their
+ * characters), ranges, dict views, iterators, and undefined values (which have no items).
  *
- * Invariant: pith_items_next visits each item once, in order, and advances or ends. An iterator's items are used up as
- * they are given, also when the reader stops early, as Python's generators do.
+ * Invariant: pith_items_next visits each item once, in order, and advances or ends. An iterator's
+ * items are used up as they are given, also when the reader stops early, as Python's generators do.
  */
 #include "chat/value.h"
 
@@ -56,7 +56,9 @@ static bool next_of_string(pith_items *items, pith_heap *heap, pith_value *item)
     if (items->position >= string->size) return false;
     size_t size =
         pith_utf8_decode(string->data + items->position, string->size - items->position, &code);
-    *item = pith_value_string(pith_string_slice(heap, string, items->position, size));
+    pith_string *character = pith_string_slice(heap, string, items->position, size);
+    if (character != NULL) character->is_safe = false; /* Markup gives plain characters too */
+    *item = pith_value_string(character);
     items->position += size;
     return true;
 }
@@ -84,7 +86,8 @@ bool pith_items_next(pith_items *items, pith_heap *heap, pith_value *item) {
     }
 }
 
-/* Every number of a range fits into 64 bits, but the way there (index * step) may not: unsigned numbers wrap. */
+/* Every number of a range fits into 64 bits, but the way there (index * step) may not: unsigned
+ * numbers wrap. */
 int64_t pith_range_at(const pith_range *range, size_t index) {
     return (int64_t)((uint64_t)range->start + (uint64_t)index * (uint64_t)range->step);
 }

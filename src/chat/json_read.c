@@ -2,11 +2,13 @@
  *
  * JSON text -> json_t.
  *
- * jansson parses, by recursion. So the text is scanned first, without recursion, and refused when arrays and objects
- * are nested more than PITH_JSON_MAX_DEPTH levels deep or the text is longer than PITH_JSON_MAX_BYTES.
+ * jansson parses, by recursion. So the text is scanned first, without recursion, and refused when
+ * arrays and objects are nested more than PITH_JSON_MAX_DEPTH levels deep or the text is longer
+ * than PITH_JSON_MAX_BYTES.
  *
- * What jansson refuses too: ill-formed UTF-8, half surrogate pairs, NUL in strings, numbers that fit neither 64 bits
- * nor a double. Of equal keys the last one counts. Integers and reals stay apart (1 and 1.0).
+ * What jansson refuses too: ill-formed UTF-8, half surrogate pairs, NUL in strings, numbers that
+ * fit neither 64 bits nor a double. Of equal keys the last one counts. Integers and reals stay
+ * apart (1 and 1.0).
  */
 #include "chat/chat.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tojson(ensure_ascii=False, indent=None, separators=None, sort_keys=False): what Python's json.dumps writes.
+ * tojson(ensure_ascii=False, indent=None, separators=None, sort_keys=False): what Python's
+ * json.dumps writes.
  *
- * Invariants: the characters of a user's string are the user's, also as escapes; quotes, brackets, numbers and the
- * names true, false, null are the template's. Nested values are walked by recursion of at most
- * PITH_TEMPLATE_MAX_DEPTH levels. An iterator is written as a list, where Python would refuse it: the templates that
- * write `map(...) | tojson` mean that.
+ * Invariants: the characters of a user's string are the user's, also as escapes; quotes, brackets,
+ * numbers and the names true, false, null are the template's. Nested values are walked by recursion
+ * of at most PITH_TEMPLATE_MAX_DEPTH levels. An iterator is written as a list, where Python would
+ * refuse it: the templates that write `map(...) | tojson` mean that.
  */
 #include "chat/filters.h"
 #include "chat/format.h"

@@ -4,15 +4,17 @@
  *
  * Owns the rules about white space that belong to tags:
  *   {%- -%} {{- -}} {#- -#}   take all white space on their side
- *   {% and {#                 take the blanks between them and the start of their line (lstrip_blocks); not after {%+
- *   %} and #}                 take one newline behind them (trim_blocks); not after +%}
+ *   {% and {#   take the blanks between them and the start of their line (lstrip_blocks); not {%+
+ *   %} and #}   take one newline behind them (trim_blocks); not +%}
  *
  *       text ..... {%-   set x = 1   -%} ..... text {{ x }} text
  *       DATA       BLOCK_BEGIN ...   BLOCK_END DATA PRINT_BEGIN ...
  *
- * Inside a tag, an end such as }} counts only outside of brackets, so {{ {'a': {}} }} works. {% raw %} gives DATA.
+ * Inside a tag, an end such as }} counts only outside of brackets, so {{ {'a': {}} }} works.
+ * The inside of {% raw %} gives DATA.
  *
- * Invariants: every turn of a loop advances or ends the work; nothing recurses; tokens point into the source.
+ * Invariants: every turn of a loop advances or ends the work; nothing recurses; tokens point into
+ * the source.
  */
 #include "chat/lexer.h"
 
@@ -142,7 +144,7 @@ static size_t behind_tag(lexer *lx, size_t at, char sign, bool takes_newline) {
 
 /* ---- inside a tag ---- */
 
-/* Digits with single underscores between them from `at` on; the end, or `at` when there are none. */
+/* Digits with single underscores between them from `at` on; the end, or `at` if none is there. */
 static size_t scan_digits(const lexer *lx, size_t at) {
     size_t end = at;
     while (end < lx->size) {
@@ -336,7 +338,8 @@ static bool lex_comment(lexer *lx, size_t content) {
     return fail_at(lx, content, "a comment is not closed by #}");
 }
 
-/* Whether `at`, behind {% and its sign, holds `word` and a tag's end; *end is behind that, *sign is the end's. */
+/* Whether `at`, behind {% and its sign, holds `word` and a tag's end; *end is behind that, *sign is
+ * the end's. */
 static bool is_word_tag(const lexer *lx, size_t at, const char *word, bool allows_plus, size_t *end,
                         char *sign) {
     at = skip_space(lx, at);

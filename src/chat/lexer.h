@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Template text -> tokens, with Jinja's rules for white space around tags (trim_blocks, lstrip_blocks, - and + signs). */
+ * Template text -> tokens, with Jinja's rules for white space around tags (trim_blocks,
+ * lstrip_blocks, - and + signs). */
 #ifndef PITH_CHAT_LEXER_H
 #define PITH_CHAT_LEXER_H
 
@@ -55,7 +56,8 @@ typedef struct pith_tokens {
     size_t n, capacity;
 } pith_tokens;
 
-/* Newlines become \n and the last one is dropped: out holds at least source.size bytes; returns the new size. */
+/* Newlines become \n and the last one is dropped: out holds at least source.size bytes; returns the
+ * new size. */
 size_t pith_lexer_normalize(pith_span source, char *out);
 /* source is normalized and must outlive the tokens. */
 pith_status pith_lexer_run(pith_span source, pith_tokens *out, pith_error *error);

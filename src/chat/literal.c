@@ -2,11 +2,13 @@
  *
  * Literals.
  *
- * Owns the escapes of strings (Python's: \n \t \r \a \b \f \v \\ \' \" \ooo \xhh \uhhhh \Uhhhhhhhh and a backslash
- * before a newline; any other backslash stays) and the reading of integers and floats.
+ * Owns the escapes of strings (Python's: \n \t \r \a \b \f \v \\ \' \" \ooo \xhh \uhhhh \Uhhhhhhhh
+ * and a backslash before a newline; any other backslash stays) and the reading of integers and
+ * floats.
  *
- * Two \u escapes that are a surrogate pair become the one character they mean; half a pair becomes U+FFFD, because
- * output is UTF-8. Integers beyond 64 bits are refused: the engine has no larger ones.
+ * Two \u escapes that are a surrogate pair become the one character they mean; half a pair becomes
+ * U+FFFD, because output is UTF-8. Integers beyond 64 bits are refused: the engine has no larger
+ * ones.
  */
 #include "chat/literal.h"
 
@@ -31,7 +33,8 @@ static pith_span after(pith_span text, size_t n) {
     return (pith_span){text.data + n, text.size - n};
 }
 
-/* \x, \u or \U; text starts behind the letter. Sets how much of it was used; false: the digits are missing. */
+/* \x, \u or \U; text starts behind the letter. Sets how much of it was used; false: the digits are
+ * missing. */
 static bool read_code(pith_span text, char letter, uint32_t *code, size_t *used) {
     size_t n = letter == 'x' ? 2 : letter == 'u' ? 4 : 8;
     uint32_t low;

@@ -2,12 +2,13 @@
  *
  * The machine: a loop over instructions with a stack of values.
  *
- * Owns the stack, failures and the plain instructions. Each instruction has one handler; this file holds those of
- * expressions and output, machine_scope.c variables and captures, machine_call.c calls, machine_loop.c loops.
+ * Owns the stack, failures and the plain instructions. Each instruction has one handler; this file
+ * holds those of expressions and output, machine_scope.c variables and captures, machine_call.c
+ * calls, machine_loop.c loops.
  *
- * Invariants: the parser emits code whose pops and pushes balance on every path; each instruction costs a step, so a
- * template ends; after each instruction a fault of the heap (memory, steps, depth) ends the rendering, so handlers may
- * pass ABSENT values on when memory runs out.
+ * Invariants: the parser emits code whose pops and pushes balance on every path; each instruction
+ * costs a step, so a template ends; after each instruction a fault of the heap (memory, steps,
+ * depth) ends the rendering, so handlers may pass ABSENT values on when memory runs out.
  */
 #include "base/memory.h"
 #include "chat/native.h"
@@ -259,26 +260,13 @@ static bool op_jump(pith_render *render, const pith_instruction *in) {
     return true;
 }
 
-/* A value as a condition; what the sandbox refuses may not even be asked. */
-static bool truth(pith_render *render, pith_value value, bool *result) {
-    bool is_unsafe =
-        value.kind == PITH_KIND_UNDEFINED && value.as.undefined->absence == PITH_ABSENCE_UNSAFE;
-    if (is_unsafe) return pith_render_fail_undefined(render, value);
-    *result = pith_value_truth(value);
-    return true;
-}
-
 static bool op_jump_if_false(pith_render *render, const pith_instruction *in) {
-    bool holds = false;
-    if (!truth(render, pop(render), &holds)) return false;
-    if (!holds) jump(render, in->a);
+    if (!pith_value_truth(pop(render))) jump(render, in->a);
     return true;
 }
 
 static bool op_and_or(pith_render *render, const pith_instruction *in) {
-    bool holds = false;
-    if (!truth(render, *top(render), &holds)) return false;
-    if (holds == (in->op == PITH_OP_OR)) {
+    if (pith_value_truth(*top(render)) == (in->op == PITH_OP_OR)) {
         jump(render, in->a);
     } else {
         render->n_stack--;

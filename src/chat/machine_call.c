@@ -2,12 +2,13 @@
  *
  * Calls: native functions, methods, filters, tests, macros, recursive loops.
  *
- * On the stack of a call, from below: what is called (or the filter's subject), values, pairs of name and value, then
- * *args, **kwargs and the caller where the flags say so. Calls with these extras are first laid out plainly.
+ * On the stack of a call, from below: what is called (or the filter's subject), values, pairs of
+ * name and value, then *args, **kwargs and the caller where the flags say so. Calls with these
+ * extras are first laid out plainly.
  *
- * A macro or a recursive loop does not run inside of its call: a frame is pushed and the machine goes on at its code;
- * RETURN pops the frame and pushes what was written. So depth is a number (PITH_TEMPLATE_MAX_DEPTH frames), not C
- * stack.
+ * A macro or a recursive loop does not run inside of its call: a frame is pushed and the machine
+ * goes on at its code; RETURN pops the frame and pushes what was written. So depth is a number
+ * (PITH_TEMPLATE_MAX_DEPTH frames), not C stack.
  */
 #include "chat/native.h"
 
@@ -179,7 +180,8 @@ static bool is_bound(const pith_scope *scope, int32_t symbol) {
     return false;
 }
 
-/* Parameters without value and default are undefined. (Those with a default get it from the macro's code.) */
+/* Parameters without value and default are undefined. (Those with a default get it from the macro's
+ * code.) */
 static bool bind_missing(pith_render *render, const pith_macro_code *code, size_t n_given) {
     for (size_t i = n_given; i < code->n_parameters; i++) {
         int32_t symbol = code->parameters[i].symbol;

@@ -2,11 +2,13 @@
  *
  * Loops at run time, and the variable `loop`.
  *
- * A loop goes through a list of its items (shared when a list is looped over). Each item gets a scope; the scope is
- * used again for the next item unless something captured it. LOOP_NEXT restores the scope and the sink that were
- * around the loop, so `continue` is a jump to it and `break` a jump to LOOP_END, wherever in the body they stand.
+ * A loop goes through a list of its items (shared when a list is looped over). Each item gets a
+ * scope; the scope is used again for the next item unless something captured it. LOOP_NEXT restores
+ * the scope and the sink that were around the loop, so `continue` is a jump to it and `break` a
+ * jump to LOOP_END, wherever in the body they stand.
  *
- * Invariant: render->loop is the innermost running loop of the current call; LOOP_END puts the outer one back.
+ * Invariant: render->loop is the innermost running loop of the current call; LOOP_END puts the
+ * outer one back.
  */
 #include "chat/native.h"
 

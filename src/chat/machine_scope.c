@@ -2,13 +2,15 @@
  *
  * Variables and captured output.
  *
- * Scopes stand as they do in the template: a name is looked for from the inside out, the last place being the root
- * scope, where the context's variables and the global functions are. What is set in a scope is gone with it.
+ * Scopes stand as they do in the template: a name is looked for from the inside out, the last place
+ * being the root scope, where the context's variables and the global functions are. What is set in
+ * a scope is gone with it.
  *
  *   root array [symbol]  <-  scope of a loop's body  <-  scope of a set block ...
  *
- * Invariants: a lookup in a long scope costs steps; a macro made in a scope marks it and all around it as captured, so
- * that a loop does not use the scope again for the next item while the macro still sees it.
+ * Invariants: a lookup in a long scope costs steps; a macro made in a scope marks it and all around
+ * it as captured, so that a loop does not use the scope again for the next item while the macro
+ * still sees it.
  */
 #include "chat/native.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Methods of dicts, lists, tuples and cyclers. None changes its object but a cycler's, whose purpose that is.
+ * Methods of dicts, lists, tuples and cyclers. None changes its object but a cycler's, whose
+ * purpose that is.
  */
 #include "chat/methods.h"
 

@@ -2,15 +2,16 @@
  *
  * Methods of strings that look for another string: find, count, startswith, ...
  *
- * Positions are characters, as in Python; start and end may count from the end of the string. They are turned into
- * bytes once, the search itself works on bytes.
+ * Positions are characters, as in Python; start and end may count from the end of the string. They
+ * are turned into bytes once, the search itself works on bytes.
  */
 #include "chat/methods.h"
 #include "chat/search.h"
 
 #include <string.h>
 
-/* (sub, start=0, end=len): the part that is looked at. is_outside: start lies behind the end, nothing can be found. */
+/* (sub, start=0, end=len): the part that is looked at. is_outside: start lies behind the end,
+ * nothing can be found. */
 typedef struct search_range {
     size_t from, to; /* bytes */
     bool is_outside;

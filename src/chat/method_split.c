@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Methods of strings that take them apart or put them together: split, partition, splitlines, join, replace.
+ * Methods of strings that take them apart or put them together: split, partition, splitlines, join,
+ * replace.
  *
- * Parts are slices: they share the bytes and keep their authors. Splitting from the right collects parts in reverse and
- * turns the list around at the end.
+ * Parts are slices: they share the bytes and keep their authors. Splitting from the right collects
+ * parts in reverse and turns the list around at the end.
  */
 #include "chat/methods.h"
 #include "chat/search.h"
@@ -25,7 +26,7 @@ static bool is_space_at(const pith_string *string, size_t at, size_t *size) {
     return (pith_unicode_flags(code) & PITH_UNICODE_SPACE) != 0;
 }
 
-/* Words between white space; after `limit` splits the rest stays whole, less the space before it. */
+/* Words between white space; after `limit` splits the rest stays whole, less space before it. */
 static bool split_words(pith_heap *heap, const pith_string *string, uint64_t limit,
                         pith_list *parts) {
     size_t at = 0, size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Methods of strings that look at one string alone: case, padding, stripping, what its characters are, format.
+ * Methods of strings that look at one string alone: case, padding, stripping, what its characters
+ * are, format.
  */
 #include "chat/format.h"
 #include "chat/methods.h"
@@ -214,7 +215,8 @@ bool pith_method_isupper(pith_render *render, const pith_call *call, pith_value 
     return is_cased(render, call, PITH_UNICODE_UPPER, PITH_UNICODE_LOWER | PITH_UNICODE_TITLE, out);
 }
 
-/* Capitals (or title-case letters) only where no cased letter stands before, small letters only where one does. */
+/* Capitals (or title-case letters) only where no cased letter stands before, small letters only
+ * where one does. */
 bool pith_method_istitle(pith_render *render, const pith_call *call, pith_value *out) {
     const pith_string *self = call->self.as.string;
     bool found = false, spoiled = false, after_cased = false;

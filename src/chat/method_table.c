@@ -2,8 +2,8 @@
  *
  * Which methods which values have.
  *
- * The lists of refused names are the methods of Python's lists and dicts that change them. They are there (so the name
- * is not looked for among a dict's keys), but no template may use them.
+ * The lists of refused names are the methods of Python's lists and dicts that change them. They are
+ * there (so the name is not looked for among a dict's keys), but no template may use them.
  */
 #include "chat/methods.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What native functions share: finding them by name, taking their arguments, and the ways in which filters call other
- * filters and tests (map, select) or look into items (attribute=).
+ * What native functions share: finding them by name, taking their arguments, and the ways in which
+ * filters call other filters and tests (map, select) or look into items (attribute=).
  *
- * Invariant: a filter that is called by a filter costs a level of depth, so that map('map', 'map', ...) ends.
+ * Invariant: a filter that is called by a filter costs a level of depth, so that map('map', 'map',
+ * ...) ends.
  */
 #include "chat/native.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Functions that templates call and that are written in C: filters, tests, methods, global functions.
- * They never call back into the template. */
+ * Functions that templates call and that are written in C: filters, tests, methods, global
+ * functions. They never call back into the template. */
 #ifndef PITH_CHAT_NATIVE_H
 #define PITH_CHAT_NATIVE_H
 
@@ -15,7 +15,7 @@ typedef struct pith_call {
     size_t n_keywords;
 } pith_call;
 
-/* Sets *out and returns true, or returns false after pith_render_fail or when the heap has a fault. */
+/* Sets *out and returns true, or returns false after pith_render_fail or a fault of the heap. */
 typedef bool pith_native(pith_render *render, const pith_call *call, pith_value *out);
 
 struct pith_function {
@@ -28,11 +28,12 @@ extern const pith_function pith_filters[], pith_tests[], pith_globals[];
 extern const pith_function pith_joiner_call; /* what calling a joiner does */
 const pith_function *pith_function_find(const pith_function *list,
                                         pith_span name); /* NULL: not there */
-/* The method of a string, list, tuple, dict, ...; NULL when the kind has none of that name. *is_unsafe: the kind has it
- * in Python, but it changes the object, and templates may not. */
+/* The method of a string, list, tuple, dict, ...; NULL when the kind has none of that name.
+ * *is_unsafe: the kind has it in Python, but it changes the object, and templates may not. */
 const pith_function *pith_methods_find(pith_kind kind, pith_span name, bool *is_unsafe);
 
-/* Arguments by position and name into values[n] (ABSENT where not given); n_required: how many must be there. */
+/* Arguments by position and name into values[n] (ABSENT where not given); n_required: how many must
+ * be there. */
 bool pith_call_bind(pith_render *render, const pith_call *call, const char *const *names, size_t n,
                     size_t n_required, pith_value *values);
 /* For functions without arguments. */
@@ -49,7 +50,8 @@ const pith_string *pith_call_text(pith_render *render, const pith_call *call);
 /* The subject's items; fails when it has none. NULL after a failure. */
 pith_list *pith_call_items(pith_render *render, const pith_call *call);
 
-/* Calls a filter or test by name on `subject` with the arguments of `call` from `first` on (map, select, ...). */
+/* Calls a filter or test by name on `subject` with the arguments of `call` from `first` on (map,
+ * select, ...). */
 bool pith_call_filter(pith_render *render, const pith_call *call, size_t first, pith_value subject,
                       pith_value *out);
 bool pith_call_test(pith_render *render, const pith_call *call, size_t first, pith_value subject,

@@ -2,12 +2,13 @@
  *
  * Numbers and their text.
  *
- * snprintf and strtod are correctly rounded on the platforms we run on, but both use the decimal point of the locale.
- * So text for strtod is written without a point (digits, 'e', exponent), and the point that snprintf wrote is found as
- * the first byte that is neither digit nor sign.
+ * snprintf and strtod are correctly rounded on the platforms we run on, but both use the decimal
+ * point of the locale. So text for strtod is written without a point (digits, 'e', exponent), and
+ * the point that snprintf wrote is found as the first byte that is neither digit nor sign.
  *
- * Shortest text: for 1 to 17 digits, the nearest decimal of that length and the next one above are tried until one
- * reads back as the same double. (The second is needed at powers of two, where the gap below is half the gap above.)
+ * Shortest text: for 1 to 17 digits, the nearest decimal of that length and the next one above are
+ * tried until one reads back as the same double. (The second is needed at powers of two, where the
+ * gap below is half the gap above.)
  */
 #include "chat/number_text.h"
 
@@ -57,7 +58,7 @@ static void round_to_digits(double value, int n, char *digits, int *exponent) {
         if (*p >= '0' && *p <= '9') digits[at++] = *p;
     }
     digits[at] = 0;
-    *exponent = *p == 'e' ? atoi(p + 1) : 0;
+    *exponent = *p == 'e' ? (int)strtol(p + 1, NULL, 10) : 0;
 }
 
 /* Adds one unit in the last digit. */
@@ -247,7 +248,8 @@ typedef struct decimal {
     int64_t exponent;
 } decimal;
 
-/* Reads a run of digits into `number`, moving `text`; each costs the exponent `shift` (0 before the point, 1 behind). */
+/* Reads a run of digits into `number`, moving `text`; each costs the exponent `shift` (0 before the
+ * point, 1 behind). */
 static size_t read_digits(pith_span *text, decimal *number, int shift) {
     size_t n = 0;
     while (text->size > 0) {

@@ -2,8 +2,8 @@
  *
  * What + - * / // % ** ~ == < in ... mean for which kinds of values, as in Python.
  *
- * Integers have 64 bits: a result beyond them is an error, never a wrong number. `+` with a string that is marked safe
- * escapes the other side. `~` joins the texts of both sides.
+ * Integers have 64 bits: a result beyond them is an error, never a wrong number. `+` with a string
+ * that is marked safe escapes the other side. `~` joins the texts of both sides.
  *
  * Read next: compare.c (equality and order), format_percent.c ('%s' % x).
  */

@@ -2,8 +2,9 @@
  *
  * Reading `(a, b, key=c, *more, **keys)`.
  *
- * On the machine's stack: the values in order, then for each keyword its name and its value, then *more, then **keys.
- * So keywords must stand before the starred ones here; Python would also take them between.
+ * On the machine's stack: the values in order, then for each keyword its name and its value, then
+ * *more, then **keys. So keywords must stand before the starred ones here; Python would also take
+ * them between.
  */
 #include "chat/parse_arguments.h"
 

@@ -2,10 +2,10 @@
  *
  * Tags whose body is captured or run later: macro, call, filter, set.
  *
- *   macro m(a, b=1)     MACRO ->o  IF_BOUND b ->  1  STORE b  body  RETURN  o: STORE m
- *   call(x) m(1)        callee and arguments, MACRO ->o  body  RETURN  o: CALL (with its caller)  PRINT
- *   filter f | g        JUMP->b  f: f g  JUMP->o  b: CAPTURE body CAPTURE_END JUMP->f  o: PRINT
- *   set x | f           the same with STORE x at the end; without a filter there is nothing to jump around
+ *   macro m(a, b=1)   MACRO->o  IF_BOUND b->i  1  STORE b  i: body  RETURN  o: STORE m
+ *   call(x) m(1)      m  1  MACRO->o  body  RETURN  o: CALL, with its caller  PRINT
+ *   filter f | g      JUMP->b  f: f g  JUMP->o  b: CAPTURE body CAPTURE_END JUMP->f  o: PRINT
+ *   set x | f         the same with STORE x at the end; without a filter nothing is jumped around
  *
  * A macro's body is a function of its own: break and continue do not reach the loop around it.
  */
@@ -117,7 +117,8 @@ bool pith_parse_macro(pith_parser *parser) {
            pith_parse_end_tag(parser, "endmacro");
 }
 
-/* The parameters of a call block, in brackets, stand before the call; they are read again behind it. */
+/* The parameters of a call block, in brackets, stand before the call; they are read again behind
+ * it. */
 static const pith_token *skip_parameters(pith_parser *parser) {
     if (!pith_parser_is(parser, PITH_TOKEN_PAREN_OPEN)) return NULL;
     const pith_token *start = parser->token;
@@ -165,7 +166,8 @@ bool pith_parse_call(pith_parser *parser) {
     return pith_parser_emit(parser, PITH_OP_PRINT, 0, 0) && pith_parse_end_tag(parser, "endcall");
 }
 
-/* From the current token, which begins a filter (with_pipe: a `|` before one), up to the end tag. Leaves the string. */
+/* From the current token, which begins a filter (with_pipe: a `|` before one), up to the end tag.
+ * Leaves the string. */
 static bool parse_captured(pith_parser *parser, bool has_filter, bool with_pipe, const char *end) {
     const char *const stops[] = {end, NULL};
     int32_t to_body = pith_parser_here(parser), filters = 0, to_end = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operands: literals, names, brackets, and what follows them (attributes, subscripts, calls, filters, tests).
+ * Operands: literals, names, brackets, and what follows them (attributes, subscripts, calls,
+ * filters, tests).
  *
  *   -x.y[0](a, k=b) | f(c) is t d
  *   sign, primary, postfix ..., then the sign is applied, then filters and tests
  *
  * Invariant: each function leaves exactly one value on the machine's stack.
+ *
  * Read next: parse_arguments.c (calls), literal.c (strings and numbers).
  */
 #include "chat/literal.h"

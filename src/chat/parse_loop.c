@@ -14,7 +14,8 @@
  *    n: LOOP_NEXT->e  t  body  JUMP->n
  *    e: LOOP_END->  else body
  *
- * A recursive loop is a subroutine: LOOP_ENTER runs it as a call, RETURN stands at its end, loop(items) calls it again.
+ * A recursive loop is a subroutine: LOOP_ENTER runs it as a call, RETURN stands at its end,
+ * loop(items) calls it again.
  */
 #include "chat/parser.h"
 
@@ -44,7 +45,8 @@ static const pith_token *end_of_tag(const pith_parser *parser) {
     return token->kind == PITH_TOKEN_END ? token : token + 1;
 }
 
-/* LOOP_NEXT and the stores into the targets from `targets` on, which stay for a second use. Sets *next. */
+/* LOOP_NEXT and the stores into the targets from `targets` on, which stay for a second use. Sets
+ * *next. */
 static bool emit_next(pith_parser *parser, size_t targets, int32_t *next) {
     *next = pith_parser_here(parser);
     if (!pith_parser_emit(parser, PITH_OP_LOOP_NEXT, 0, 0)) return false;
@@ -64,7 +66,8 @@ static bool parse_choosing_pass(pith_parser *parser, size_t targets) {
     return pith_parser_emit(parser, PITH_OP_LOOP_REWIND, 0, 0);
 }
 
-/* From behind the items: the head's rest, the body. Leaves the end tag or `else` as the current token. */
+/* From behind the items: the head's rest, the body. Leaves the end tag or `else` as the current
+ * token. */
 static bool parse_passes(pith_parser *parser, size_t targets, pith_parser_loop *loop) {
     static const char *const stops[] = {"else", "endfor", NULL};
     pith_parser rest = *parser;

@@ -2,12 +2,14 @@
  *
  * Expressions made of operators.
  *
- * Precedence from loose to tight (Jinja's, which differs from Python's: `~` binds tighter than `+`, `**` is left
- * associative and a sign binds tighter than it):
- *   if else | or | and | not | == != < <= > >= in, not in | + - | ~ | * / // % | ** | sign | filters, tests, postfix
+ * Precedence from loose to tight (Jinja's, which differs from Python's: `~` binds tighter than `+`,
+ * `**` is left associative and a sign binds tighter than it):
+ *   if else | or | and | not | == != < <= > >= in, not in | + - | ~ | * / // % | ** | sign |
+ *   filters, tests, postfix
  *
- * Operands are compiled as they are read. An operator waits on the parser's stack of pending ones until an operator
- * that binds no tighter, or the end of the expression, shows that its right side is complete.
+ * Operands are compiled as they are read. An operator waits on the parser's stack of pending ones
+ * until an operator that binds no tighter, or the end of the expression, shows that its right side
+ * is complete.
  *
  *   a or b and c < d < e      a  OR->1  b  AND->2  c  d  CHAIN->3  e  COMPARE  3: 2: 1:
  *
@@ -151,7 +153,8 @@ bool pith_parse_operators(pith_parser *parser) {
     return true;
 }
 
-/* Swaps the code [from, middle) with [middle, here). Jumps are relative and stay inside of their piece. */
+/* Swaps the code [from, middle) with [middle, here). Jumps are relative and stay inside of their
+ * piece. */
 static bool swap_code(pith_parser *parser, int32_t from, int32_t middle) {
     pith_instruction *code = parser->program->code;
     size_t n_first = (size_t)(middle - from),
@@ -180,7 +183,8 @@ static bool emit_no_else(pith_parser *parser) {
     return pith_parser_emit(parser, PITH_OP_UNDEFINED, number, 0);
 }
 
-/* Behind the value at [start, here) and the word `if`. Leaves the jump over the other value in *ends. */
+/* Behind the value at [start, here) and the word `if`. Leaves the jump over the other value in
+ * *ends. */
 static bool parse_condition(pith_parser *parser, int32_t start, int32_t *ends) {
     int32_t middle = pith_parser_here(parser), size = middle - start;
     parser->n_soft++;

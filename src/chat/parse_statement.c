@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bodies: text, {{ expressions }} and tags; and the simple tags if, print, set, with, block, generation, autoescape.
+ * Bodies: text, {{ expressions }} and tags; and the simple tags if, print, set, with, block,
+ * generation, autoescape.
  *
- * A template is one file: tags that need others (extends, include, import, from) are refused by name. {% block %} is
- * rendered where it stands. {% generation %} marks what a model is trained on; here it only opens a scope.
+ * A template is one file: tags that need others (extends, include, import, from) are refused by
+ * name. {% block %} is rendered where it stands. {% generation %} marks what a model is trained on;
+ * here it only opens a scope.
  *
  * Read next: parse_loop.c (for), parse_block.c (macro, call, filter, set with a body).
  */
@@ -78,7 +80,8 @@ static bool parse_scoped_body(pith_parser *parser, const char *end) {
            pith_parser_emit(parser, PITH_OP_SCOPE_POP, 0, 0) && pith_parser_skip_name(parser, end);
 }
 
-/* {% with a = 1, b = a %}: all values are computed in the outer scope, then stored in the new one, last first. */
+/* {% with a = 1, b = a %}: all values are computed in the outer scope, then stored in the new one,
+ * last first. */
 bool pith_parse_with(pith_parser *parser) {
     static const char *const stops[] = {"endwith", NULL};
     size_t base = parser->n_targets;

@@ -2,8 +2,9 @@
  *
  * Targets of set, for and with: `a`, `a, b`, `(a, (b, c))`, `ns.field`.
  *
- * A target is read before its value, but runs after it. So its code (UNPACK, STORE, STORE_FIELD) is collected behind
- * the targets that wait already, and emitted when the value is on the machine's stack.
+ * A target is read before its value, but runs after it. So its code (UNPACK, STORE, STORE_FIELD) is
+ * collected behind the targets that wait already, and emitted when the value is on the machine's
+ * stack.
  */
 #include "chat/parser.h"
 
@@ -26,7 +27,8 @@ static bool append(pith_parser *parser, pith_op op, int32_t a, int32_t b) {
 
 static bool parse_one(pith_parser *parser, bool allows_field);
 
-/* Targets with commas up to `)` or what ends a list of targets; at least one was read when is_tuple is set. */
+/* Targets with commas up to `)` or what ends a list of targets; at least one was read when is_tuple
+ * is set. */
 static bool parse_list(pith_parser *parser, bool allows_field, bool in_parens) {
     size_t unpack = parser->n_targets;
     int32_t n = 0;

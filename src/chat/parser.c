@@ -2,8 +2,8 @@
  *
  * The parser's ground: the current token, failures, emitting and patching code.
  *
- * Invariants: the first failure stays and every function passes false on; `token` never moves past END; an instruction
- * carries the line of the token that is current when it is emitted.
+ * Invariants: the first failure stays and every function passes false on; `token` never moves past
+ * END; an instruction carries the line of the token that is current when it is emitted.
  *
  * Read next: parse_statement.c (tags), parse_expression.c, parse_operators.c.
  */

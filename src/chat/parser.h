@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tokens -> program, in one pass: each construct emits its code while it is read.
  *
- * Where the language puts things in another order than they run, the parser moves finished code (a if b else c) or
- * jumps around it (filter blocks). Expressions are read with a stack of pending operators, not by recursion through
- * the levels of precedence; recursion follows only real nesting (brackets, tags) and ends at PITH_TEMPLATE_MAX_DEPTH. */
+ * Where the language puts things in another order than they run, the parser moves finished code (a
+ * if b else c) or jumps around it (filter blocks). Expressions are read with a stack of pending
+ * operators, not by recursion through the levels of precedence; recursion follows only real nesting
+ * (brackets, tags) and ends at PITH_TEMPLATE_MAX_DEPTH. */
 #ifndef PITH_CHAT_PARSER_H
 #define PITH_CHAT_PARSER_H
 
@@ -36,8 +37,7 @@ typedef struct pith_parser {
     size_t n_soft; /* inside of `if`: a missing filter matters only when it is reached */
     pith_parser_loop *loop;
     pith_parser_macro *macro;
-    int32_t
-        call_at; /* position of the CALL that ended the last operand's postfix; -1: it ended otherwise */
+    int32_t call_at;       /* the CALL that ended the last operand; -1: it ended otherwise */
     pith_pending *pending; /* [n_pending] */
     size_t n_pending, pending_capacity;
     pith_instruction
@@ -50,7 +50,8 @@ typedef struct pith_parser {
 /* Compiles tokens into an initialised program. */
 pith_status pith_parser_run(const pith_tokens *tokens, pith_program *program, pith_error *error);
 
-/* ---- parser.c: moving on, emitting, failing. All return false after a failure, which is recorded. ---- */
+/* ---- parser.c: moving on, emitting, failing. All return false after a failure, which is recorded.
+ * ---- */
 
 bool pith_parser_fail(pith_parser *parser, const char *format, ...) PITH_PRINTF(2, 3);
 bool pith_parser_no_memory(pith_parser *parser);
@@ -103,8 +104,8 @@ bool pith_parser_emit_targets(pith_parser *parser, size_t from);
 /* ---- parse_statement.c, parse_block.c, parse_loop.c ---- */
 
 typedef bool pith_statement(pith_parser *parser);
-/* Text and tags up to a tag whose name is one of `ends` (NULL: the end of the template), which is the current token
- * afterwards. */
+/* Text and tags up to a tag whose name is one of `ends` (NULL: the end of the template), which is
+ * the current token afterwards. */
 bool pith_parse_body(pith_parser *parser, const char *const *ends);
 bool pith_parse_end_tag(pith_parser *parser, const char *name); /* name and %} */
 pith_statement pith_parse_for, pith_parse_break, pith_parse_continue;

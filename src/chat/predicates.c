@@ -2,8 +2,8 @@
  *
  * The tests of `is`: what a value is, and comparisons by name (for select and its kin).
  *
- * `sequence` and `iterable` follow what Python objects can do, so dicts and strings are both. An undefined value can be
- * asked anything.
+ * `sequence` and `iterable` follow what Python objects can do, so dicts and strings are both. An
+ * undefined value can be asked anything.
  */
 #include "chat/native.h"
 #include "chat/unicode_case.h"
@@ -113,9 +113,6 @@ static bool test_upper(pith_render *render, const pith_call *call, pith_value *o
 static bool has_remainder(pith_render *render, const pith_call *call, pith_value divisor,
                           int64_t rest, pith_value *out) {
     pith_value remainder;
-    if (call->self.kind == PITH_KIND_STRING) {
-        return pith_render_fail(render, "the test '%s' needs a number, not str", call->name);
-    }
     if (!pith_operator_binary(render, PITH_BINARY_MODULO, call->self, divisor, &remainder))
         return false;
     *out = pith_bool(pith_value_equal(&render->heap, remainder, pith_int(rest)));
@@ -178,7 +175,8 @@ static bool test_in(pith_render *render, const pith_call *call, pith_value *out)
     return compare(render, call, PITH_COMPARISON_IN, out);
 }
 
-/* The same object: equal and of one kind for what has no identity of its own, the same memory for the rest. */
+/* The same object: equal and of one kind for what has no identity of its own, the same memory for
+ * the rest. */
 static bool test_sameas(pith_render *render, const pith_call *call, pith_value *out) {
     static const char *const names[] = {"other"};
     pith_value a = call->self, b;

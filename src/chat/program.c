@@ -2,8 +2,8 @@
  *
  * Growing a program: instructions, constants, symbols, macros.
  *
- * Invariants: the arrays grow by doubling and are owned by the program; names and constant strings live in its heap.
- * A symbol is a variable's name, numbered; symbol_map borrows the names' bytes.
+ * Invariants: the arrays grow by doubling and are owned by the program; names and constant strings
+ * live in its heap. A symbol is a variable's name, numbered; symbol_map borrows the names' bytes.
  *
  * It does not know the language (parser.h) nor what instructions do (machine.h).
  */

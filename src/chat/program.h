@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a template is compiled to: a flat list of instructions for a stack machine, constants, symbols and macros.
+ * What a template is compiled to: a flat list of instructions for a stack machine, constants,
+ * symbols and macros.
  *
  *   {% for x in xs %}<{{ x }}>{% endfor %}
  *
@@ -14,59 +15,62 @@
  *       JUMP       -> n
  *    e: LOOP_END   -> else's end
  *
- * Jumps are relative to the next instruction, so that the parser may move a finished piece of code. A program does not
- * change after it was made; any number of renderings may use it at once. */
+ * Jumps are relative to the next instruction, so that the parser may move a finished piece of code.
+ * A program does not change after it was made; any number of renderings may use it at once. */
 #ifndef PITH_CHAT_PROGRAM_H
 #define PITH_CHAT_PROGRAM_H
 
 #include "base/map.h"
 #include "chat/value.h"
 
-typedef enum pith_op { /* stack before -> after; a, b, extra: fields of the instruction */
-                       PITH_OP_HALT,
-                       PITH_OP_TEXT,  /* -> ; writes constant a */
-                       PITH_OP_PRINT, /* value -> ; writes it */
-                       PITH_OP_CONST, /* -> constant a */
-                       PITH_OP_LOAD,  /* -> variable a (undefined when there is none) */
-                       PITH_OP_STORE, /* value -> ; into variable a of the current scope */
-                       PITH_OP_STORE_FIELD, /* value -> ; into field "constant b" of the namespace in variable a */
-                       PITH_OP_UNPACK,    /* value -> its a items, the first on top */
-                       PITH_OP_ATTRIBUTE, /* value -> value.name, name = constant a */
-                       PITH_OP_ITEM,      /* value key -> value[key] */
-                       PITH_OP_SLICE, /* value start stop step -> value[start:stop:step]; ABSENT constants for parts left out */
-                       PITH_OP_LIST,    /* a values -> list */
-                       PITH_OP_TUPLE,   /* a values -> tuple */
-                       PITH_OP_DICT,    /* a pairs key value -> dict */
-                       PITH_OP_BINARY,  /* x y -> x op y; a: enum pith_binary */
-                       PITH_OP_UNARY,   /* x -> op x; a: enum pith_unary */
-                       PITH_OP_COMPARE, /* x y -> bool; a: enum pith_comparison */
-                       PITH_OP_CHAIN, /* x y -> y, or false and a jump by a; b: enum pith_comparison */
-                       PITH_OP_JUMP,          /* by a */
-                       PITH_OP_JUMP_IF_FALSE, /* value -> ; by a */
-                       PITH_OP_AND, /* value -> value and a jump by a when it is false, else -> */
-                       PITH_OP_OR,  /* value -> value and a jump by a when it is true, else -> */
-                       PITH_OP_UNDEFINED, /* -> undefined whose sentence is constant a */
-                       PITH_OP_CALL, /* callee, a values, b pairs name value, extras -> result; flags: enum pith_call_flag */
-                       PITH_OP_FILTER, /* subject, then as CALL -> result; extra: number of the filter */
-                       PITH_OP_TEST, /* subject, then as CALL -> bool; extra: number of the test */
-                       PITH_OP_NO_FILTER, /* fails: there is no filter named constant a */
-                       PITH_OP_NO_TEST,   /* fails: there is no test named constant a */
-                       PITH_OP_MACRO, /* -> macro number a, whose code follows; jumps over it by b */
-                       PITH_OP_IF_BOUND, /* jumps by b when the current scope has variable a */
-                       PITH_OP_RETURN, /* ends a macro or a recursive loop: -> what it wrote, when that was captured */
-                       PITH_OP_SCOPE_PUSH,
-                       PITH_OP_SCOPE_POP,
-                       PITH_OP_CAPTURE,     /* a new scope, and what is written is kept */
-                       PITH_OP_CAPTURE_END, /* -> what was written; both end */
-                       PITH_OP_LOOP_ENTER, /* items -> items; runs the loop that follows as a call, then continues behind a */
-                       PITH_OP_LOOP_BEGIN, /* items -> ; flags 1: recursive */
-                       PITH_OP_LOOP_NEXT, /* -> item; by a when there is none; flags 1: the body follows, no LOOP_CHECK */
-                       PITH_OP_LOOP_KEEP, /* value -> ; keeps the item for the second pass when it is true */
-                       PITH_OP_LOOP_REWIND, /* starts the second pass, over the items that were kept */
-                       PITH_OP_LOOP_CHECK, /* value -> ; by a when it is false (the loop's `if`, when one pass will do) */
-                       PITH_OP_LOOP_END, /* by a when the body ran at all */
-                       PITH_OP_COUNT
+/* clang-format off */
+/* Stack before -> after; a, b, extra, flags: fields of the instruction. */
+typedef enum pith_op {
+    PITH_OP_HALT,
+    PITH_OP_TEXT,          /* -> ; writes constant a */
+    PITH_OP_PRINT,         /* value -> ; writes it */
+    PITH_OP_CONST,         /* -> constant a */
+    PITH_OP_LOAD,          /* -> variable a (undefined when there is none) */
+    PITH_OP_STORE,         /* value -> ; into variable a of the current scope */
+    PITH_OP_STORE_FIELD,   /* value -> ; into field "constant b" of the namespace in variable a */
+    PITH_OP_UNPACK,        /* value -> its a items, the first on top */
+    PITH_OP_ATTRIBUTE,     /* value -> value.name, name = constant a */
+    PITH_OP_ITEM,          /* value key -> value[key] */
+    PITH_OP_SLICE,         /* value start stop step -> value[start:stop:step]; ABSENT: left out */
+    PITH_OP_LIST,          /* a values -> list */
+    PITH_OP_TUPLE,         /* a values -> tuple */
+    PITH_OP_DICT,          /* a pairs key value -> dict */
+    PITH_OP_BINARY,        /* x y -> x op y; a: enum pith_binary */
+    PITH_OP_UNARY,         /* x -> op x; a: enum pith_unary */
+    PITH_OP_COMPARE,       /* x y -> bool; a: enum pith_comparison */
+    PITH_OP_CHAIN,         /* x y -> y, or false and a jump by a; b: enum pith_comparison */
+    PITH_OP_JUMP,          /* by a */
+    PITH_OP_JUMP_IF_FALSE, /* value -> ; by a */
+    PITH_OP_AND,           /* value -> value and a jump by a when it is false, else -> */
+    PITH_OP_OR,            /* value -> value and a jump by a when it is true, else -> */
+    PITH_OP_UNDEFINED,     /* -> undefined whose sentence is constant a */
+    PITH_OP_CALL,          /* callee, a values, b pairs name value, extras by flags -> result */
+    PITH_OP_FILTER,        /* subject, then as CALL -> result; extra: number of the filter */
+    PITH_OP_TEST,          /* subject, then as CALL -> bool; extra: number of the test */
+    PITH_OP_NO_FILTER,     /* fails: there is no filter named constant a */
+    PITH_OP_NO_TEST,       /* fails: there is no test named constant a */
+    PITH_OP_MACRO,         /* -> macro number a, whose code follows; jumps over it by b */
+    PITH_OP_IF_BOUND,      /* jumps by b when the current scope has variable a */
+    PITH_OP_RETURN,        /* ends a macro or recursive loop: -> what it wrote, if captured */
+    PITH_OP_SCOPE_PUSH,
+    PITH_OP_SCOPE_POP,
+    PITH_OP_CAPTURE,       /* a new scope, and what is written is kept */
+    PITH_OP_CAPTURE_END,   /* -> what was written; both end */
+    PITH_OP_LOOP_ENTER,    /* runs the loop that follows as a call, then goes on behind a */
+    PITH_OP_LOOP_BEGIN,    /* items -> ; flags 1: recursive */
+    PITH_OP_LOOP_NEXT,     /* -> item; by a when there is none; flags 1: no LOOP_CHECK comes */
+    PITH_OP_LOOP_KEEP,     /* value -> ; keeps the item for the second pass when it is true */
+    PITH_OP_LOOP_REWIND,   /* starts the second pass, over the items that were kept */
+    PITH_OP_LOOP_CHECK,    /* value -> ; by a when it is false: the loop's `if` in a single pass */
+    PITH_OP_LOOP_END,      /* by a when the body ran at all */
+    PITH_OP_COUNT
 } pith_op;
+/* clang-format on */
 
 typedef enum pith_binary {
     PITH_BINARY_ADD,
@@ -119,12 +123,8 @@ typedef struct pith_macro_code {
     bool uses_caller, uses_varargs, uses_kwargs;
 } pith_macro_code;
 
-enum { /* symbols with a meaning, the first ones of each program */
-       PITH_SYMBOL_LOOP,
-       PITH_SYMBOL_CALLER,
-       PITH_SYMBOL_VARARGS,
-       PITH_SYMBOL_KWARGS
-};
+/* Symbols with a meaning, the first ones of each program. */
+enum { PITH_SYMBOL_LOOP, PITH_SYMBOL_CALLER, PITH_SYMBOL_VARARGS, PITH_SYMBOL_KWARGS };
 
 typedef struct pith_program {
     pith_heap heap; /* constants, names */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One rendering: its heap, the machine's stacks, and how native functions report failure.
  *
- * Nothing here recurses. A macro call pushes a frame; captures (set blocks, macros) are a chain of sinks; scopes are a
- * chain towards the root scope, which is an array with one place per symbol. */
+ * Nothing here recurses. A macro call pushes a frame; captures (set blocks, macros) are a chain of
+ * sinks; scopes are a chain towards the root scope, which is an array with one place per symbol. */
 #ifndef PITH_CHAT_RENDER_H
 #define PITH_CHAT_RENDER_H
 
@@ -76,7 +76,8 @@ struct pith_render {
     pith_error *error;
 };
 
-/* "line N: sentence", PITH_ERROR_TEMPLATE. Always false, so that a function ends with `return pith_render_fail(...)`. */
+/* "line N: sentence", PITH_ERROR_TEMPLATE. Always false, so that a function ends with `return
+ * pith_render_fail(...)`. */
 bool pith_render_fail(pith_render *render, const char *format, ...) PITH_PRINTF(2, 3);
 /* The template's own message, as it is. */
 bool pith_render_raise(pith_render *render, const pith_string *message);

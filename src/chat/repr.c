@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * str() and repr(): what {{ value }} writes, and how lists and dicts show what they hold. Also HTML escaping.
+ * str() and repr(): what {{ value }} writes, and how lists and dicts show what they hold. Also HTML
+ * escaping.
  *
- * Invariants: characters of a user's string stay the user's, also when they are written as an escape; quotes, brackets
- * and numbers are the template's. Nested values are walked by recursion of at most PITH_TEMPLATE_MAX_DEPTH levels.
+ * Invariants: characters of a user's string stay the user's, also when they are written as an
+ * escape; quotes, brackets and numbers are the template's. Nested values are walked by recursion of
+ * at most PITH_TEMPLATE_MAX_DEPTH levels.
  */
 #include "chat/native.h"
 #include "chat/number_text.h"
@@ -46,6 +48,7 @@ static void append_quoted_char(pith_builder *builder, const pith_walk *walk, cha
 }
 
 static void append_quoted(pith_builder *builder, const pith_string *string) {
+    if (string->is_safe) pith_builder_text(builder, "Markup(");
     bool has_single = string->size > 0 && memchr(string->data, '\'', string->size) != NULL;
     bool has_double = string->size > 0 && memchr(string->data, '"', string->size) != NULL;
     char quote = has_single && !has_double ? '"' : '\'';
@@ -53,6 +56,7 @@ static void append_quoted(pith_builder *builder, const pith_string *string) {
     for (pith_walk walk = pith_walk_begin(string); pith_walk_next(&walk);)
         append_quoted_char(builder, &walk, quote);
     pith_builder_bytes(builder, &quote, 1, false);
+    if (string->is_safe) pith_builder_text(builder, ")");
 }
 
 const pith_string *pith_value_escape(pith_render *render, pith_value value) {
@@ -122,8 +126,7 @@ static bool append_view(pith_render *render, pith_builder *builder, pith_value v
 
 static void append_range(pith_builder *builder, const pith_range *range) {
     char text[96];
-    long long start = (long long)range->start;
-    long long stop = (long long)((uint64_t)range->start + (uint64_t)range->step * range->n);
+    long long start = (long long)range->start, stop = (long long)range->stop;
     if (range->step == 1) {
         snprintf(text, sizeof text, "range(%lld, %lld)", start, stop);
     } else {
@@ -204,10 +207,7 @@ bool pith_value_print(pith_render *render, pith_builder *builder, pith_value val
         pith_builder_string(builder, value.as.string);
         return true;
     }
-    if (value.kind == PITH_KIND_UNDEFINED) {
-        return value.as.undefined->absence != PITH_ABSENCE_UNSAFE ||
-               pith_render_fail_undefined(render, value);
-    }
+    if (value.kind == PITH_KIND_UNDEFINED) return true;
     return repr_at(render, builder, value, 0);
 }
 

@@ -2,8 +2,9 @@
  *
  * Substring search.
  *
- * memchr for the first byte, then one comparison. That is fast on real text and quadratic on text made to be hard; each
- * comparison is charged by its length, so that the latter ends at the rendering's limit of steps.
+ * memchr for the first byte, then one comparison. That is fast on real text and quadratic on text
+ * made to be hard; each comparison is charged by its length, so that the latter ends at the
+ * rendering's limit of steps.
  */
 #include "chat/search.h"
 

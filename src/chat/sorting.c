@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Merge sort, bottom up: runs of 1, 2, 4, ... are merged from one array of numbers into another and back. Stable, no
- * recursion, n log n comparisons for any input; each comparison costs steps in pith_value_compare.
+ * Merge sort, bottom up: runs of 1, 2, 4, ... are merged from one array of numbers into another and
+ * back. Stable, no recursion, n log n comparisons for any input; each comparison costs steps in
+ * pith_value_compare.
  */
 #include "chat/sorting.h"
 

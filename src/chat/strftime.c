@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * strftime without a locale: %a %A %b %B %c %C %d %D %e %F %g %G %h %H %I %j %k %l %m %M %n %p %P %r %R %S %t
- * %T %u %U %V %w %W %x %X %y %Y %Z %z %%, each also as %-d (no padding). A local time without zone, as Python's
- * datetime.now() has: %Z and %z are empty.
+ * strftime without a locale: %a %A %b %B %c %C %d %D %e %F %g %G %h %H %I %j %k %l %m %M %n %p %P
+ * %r %R %S %t %T %u %U %V %w %W %x %X %y %Y %Z %z %%, each also as %-d (no padding). A local time
+ * without zone, as Python's datetime.now() has: %Z and %z are empty.
  *
- * Weeks: %U counts from the first Sunday, %W from the first Monday, %V and %G are those of ISO 8601.
+ * Weeks: %U counts from the first Sunday, %W from the first Monday, %V and %G are those of ISO
+ * 8601.
  */
 #include "chat/strftime.h"
 

@@ -6,7 +6,8 @@
 #include "base/calendar.h"
 #include "chat/string_value.h"
 
-/* Appends time as `format` says; false: it has a conversion that is not known. The author is that of the format. */
+/* Appends time as `format` says; false: it has a conversion that is not known. The author is that
+ * of the format. */
 bool pith_strftime(pith_builder *builder, const pith_string *format, const pith_civil_time *time);
 
 #endif

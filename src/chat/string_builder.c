@@ -2,13 +2,15 @@
  *
  * Making a string from parts, each with its author.
  *
- * The bytes grow in the heap's text arena: in place while they are the last text, else they move to twice the room.
- * The list of pieces grows alike among the objects. Neighbouring parts of one author become one piece.
+ * The bytes grow in the heap's text arena: in place while they are the last text, else they move to
+ * twice the room. The list of pieces grows alike among the objects. Neighbouring parts of one
+ * author become one piece.
  *
- * Invariants: ends ascend, neighbours differ, the last end is `size`; n_chars counts every appended character. A part
- * never splits a character: callers append whole characters, and a byte that stands for itself cannot become part of
- * one, because the decoder that cut it off saw what followed. (Two such bytes from different strings may meet and form
- * a character; then n_chars is one too high, which shifts counting in that broken string and nothing else.)
+ * Invariants: ends ascend, neighbours differ, the last end is `size`; n_chars counts every appended
+ * character. A part never splits a character: callers append whole characters, and a byte that
+ * stands for itself cannot become part of one, because the decoder that cut it off saw what
+ * followed. (Two such bytes from different strings may meet and form a character; then n_chars is
+ * one too high, which shifts counting in that broken string and nothing else.)
  */
 #include "chat/string_value.h"
 

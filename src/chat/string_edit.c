@@ -2,8 +2,8 @@
  *
  * Stripping, replacing, cutting into lines, padding.
  *
- * Invariant: bytes that stay keep their author; what a replacement brings in has the author of the replacement; padding
- * is the template's.
+ * Invariant: bytes that stay keep their author; what a replacement brings in has the author of the
+ * replacement; padding is the template's.
  */
 #include "chat/string_edit.h"
 
@@ -23,8 +23,7 @@ static bool is_among(pith_heap *heap, const pith_string *chars, const char *at, 
     pith_span needle = {at, size};
     size_t found = 0;
     while ((found = pith_search_first(heap, pith_string_span(chars), needle, found)) != SIZE_MAX) {
-        uint32_t
-            code; /* the bytes may be part of a longer character only when they stand for themselves */
+        uint32_t code; /* a byte that stands for itself may also be part of a longer one */
         if (pith_utf8_decode(chars->data + found, chars->size - found, &code) == size) return true;
         found++;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Edits that filters and string methods share. Each gives a new string (or the same one when nothing changes), which
- * keeps the authors and the safe mark; NULL after a fault of the heap. */
+ * Edits that filters and string methods share. Each gives a new string (or the same one when
+ * nothing changes), which keeps the authors and the safe mark; NULL after a fault of the heap. */
 #ifndef PITH_CHAT_STRING_EDIT_H
 #define PITH_CHAT_STRING_EDIT_H
 

@@ -2,11 +2,11 @@
  *
  * Reading strings, and the ways to make one without copying.
  *
- * Owns characters against bytes: the engine counts characters as Python does, storage is UTF-8. Strings whose
- * characters are all one byte (n_chars == size) take the short way everywhere.
+ * Owns characters against bytes: the engine counts characters as Python does, storage is UTF-8.
+ * Strings whose characters are all one byte (n_chars == size) take the short way everywhere.
  *
- * Invariant: strings are never changed after they were made; pith_string_join writes only behind the end of a string,
- * where no other string can be.
+ * Invariant: strings are never changed after they were made; pith_string_join writes only behind
+ * the end of a string, where no other string can be.
  *
  * It does not build from parts (string_builder.c) and knows no Unicode properties (unicode_case.c).
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Strings of the template engine: immutable bytes (UTF-8; a byte that is not well-formed stands for itself as one
- * character) that know who wrote each of them.
+ * Strings of the template engine: immutable bytes (UTF-8; a byte that is not well-formed stands for
+ * itself as one character) that know who wrote each of them.
  *
  *   data:    <|user|>Hello <|end|>\n
  *   pieces:  T.......U......T.......       {end, is_user}, ends ascending, neighbours differ
  *
- * A string of one author has no pieces, only `is_user`. Everything that makes a string from others goes through a
- * builder, which carries the authors along; nothing else writes bytes. */
+ * A string of one author has no pieces, only `is_user`. Everything that makes a string from others
+ * goes through a builder, which carries the authors along; nothing else writes bytes. */
 #ifndef PITH_CHAT_STRING_VALUE_H
 #define PITH_CHAT_STRING_VALUE_H
 
@@ -75,7 +75,8 @@ size_t pith_string_offset(const pith_string *string, size_t index);
 size_t pith_string_index(const pith_string *string, size_t offset);
 
 /* Walks characters with their author:
- *   for (pith_walk w = pith_walk_begin(s); pith_walk_next(&w);) use w.code, w.at, w.size, w.is_user */
+ *   for (pith_walk w = pith_walk_begin(s); pith_walk_next(&w);) use w.code, w.at, w.size, w.is_user
+ *   */
 typedef struct pith_walk {
     const pith_string *string;
     size_t at, size; /* the current character's bytes */

@@ -5,8 +5,8 @@
  *   text -> lexer -> tokens -> parser -> program          once
  *   program + context -> machine -> text with authors     for each prompt
  *
- * Invariants: a compiled template is never written to; a rendering owns its heap, stack and frames and frees them on
- * every path; on failure the result is empty.
+ * Invariants: a compiled template is never written to; a rendering owns its heap, stack and frames
+ * and frees them on every path; on failure the result is empty.
  *
  * Read next: parser.h, program.h, machine.c, string_value.h.
  */

@@ -2,12 +2,13 @@
  *
  * Character properties by halving, and changing the case of whole strings.
  *
- * Full mappings are used: U+00DF becomes SS in upper case, and a capital sigma becomes the final one when a cased
- * letter stands before it and none follows (both past characters that do not count, such as the apostrophe). What has
- * been seen before is carried along, so the walk is linear.
+ * Full mappings are used: U+00DF becomes SS in upper case, and a capital sigma becomes the final
+ * one when a cased letter stands before it and none follows (both past characters that do not
+ * count, such as the apostrophe). What has been seen before is carried along, so the walk is
+ * linear.
  *
- * Invariant: every character of the result has the author of the character it came from. Strings of one-byte
- * characters are mapped byte by byte. A byte that is not well-formed stays as it is.
+ * Invariant: every character of the result has the author of the character it came from. Strings of
+ * one-byte characters are mapped byte by byte. A byte that is not well-formed stays as it is.
  */
 #include "chat/unicode_case.h"
 

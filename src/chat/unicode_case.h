@@ -5,18 +5,19 @@
 
 #include "chat/string_value.h"
 
-enum pith_unicode_flag { /* in the order of unicode_tables.py */
-                         PITH_UNICODE_ALPHA = 1 << 0,
-                         PITH_UNICODE_DECIMAL = 1 << 1,
-                         PITH_UNICODE_DIGIT = 1 << 2,
-                         PITH_UNICODE_NUMERIC = 1 << 3,
-                         PITH_UNICODE_SPACE = 1 << 4,
-                         PITH_UNICODE_PRINTABLE = 1 << 5,
-                         PITH_UNICODE_UPPER = 1 << 6,
-                         PITH_UNICODE_LOWER = 1 << 7,
-                         PITH_UNICODE_TITLE = 1 << 8, /* title-case letters such as U+01C5 */
-                         PITH_UNICODE_IGNORABLE = 1
-                                                  << 9 /* does not end a word for the final sigma */
+/* In the order of unicode_tables.py. TITLE: letters such as U+01C5. IGNORABLE: what does not end a
+ * word for the final sigma. */
+enum pith_unicode_flag {
+    PITH_UNICODE_ALPHA = 1 << 0,
+    PITH_UNICODE_DECIMAL = 1 << 1,
+    PITH_UNICODE_DIGIT = 1 << 2,
+    PITH_UNICODE_NUMERIC = 1 << 3,
+    PITH_UNICODE_SPACE = 1 << 4,
+    PITH_UNICODE_PRINTABLE = 1 << 5,
+    PITH_UNICODE_UPPER = 1 << 6,
+    PITH_UNICODE_LOWER = 1 << 7,
+    PITH_UNICODE_TITLE = 1 << 8,
+    PITH_UNICODE_IGNORABLE = 1 << 9
 };
 enum { PITH_UNICODE_CASED = PITH_UNICODE_UPPER | PITH_UNICODE_LOWER | PITH_UNICODE_TITLE };
 
@@ -34,13 +35,14 @@ typedef enum pith_case_style {
     PITH_CASE_CAPITALIZE, /* first letter of the string */
     PITH_CASE_SWAP
 } pith_case_style;
-/* The whole string in another case, with expansions (U+00DF to SS) and the final sigma. Keeps the safe mark. */
+/* The whole string in another case, with expansions (U+00DF to SS) and the final sigma. Keeps the
+ * safe mark. */
 pith_string *pith_unicode_change(pith_heap *heap, const pith_string *string, pith_case_style style);
 
 /* ---- tables (unicode_tables.c) ---- */
 
-typedef struct
-    pith_case_range { /* codes first, first + stride, ... last map to themselves + delta */
+/* Codes first, first + stride, ... last map to themselves + delta. */
+typedef struct pith_case_range {
     uint32_t first, last;
     int32_t stride, delta;
 } pith_case_range;

@@ -2,10 +2,11 @@
  *
  * Making values and asking about them.
  *
- * Owns the constructors, Python's notion of truth and of type names, and lists. A constructor passes a failed
- * allocation on as ABSENT, so that chains of calls are checked once at their end.
+ * Owns the constructors, Python's notion of truth and of type names, and lists. A constructor
+ * passes a failed allocation on as ABSENT, so that chains of calls are checked once at their end.
  *
- * It does not compare (compare.c), keep dicts (dict.c), go through items (items.c) or print (repr.c).
+ * It does not compare (compare.c), keep dicts (dict.c), go through items (items.c) or print
+ * (repr.c).
  */
 #include "chat/value.h"
 
@@ -112,8 +113,7 @@ bool pith_value_truth(pith_value value) {
     case PITH_KIND_DICT: return value.as.dict->n > 0;
     case PITH_KIND_RANGE: return value.as.range->n > 0;
     case PITH_KIND_VIEW: return value.as.view->dict->n > 0;
-    default:
-        return true; /* like any Python object; an iterator is true even when it has nothing to give */
+    default: return true; /* as Python has it: an iterator too, even when it has nothing to give */
     }
 }
 

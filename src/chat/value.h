@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values of the template engine, with the meaning that Python gives them. A value is 16 bytes and copied freely; what
- * it points to lives in the heap of the rendering (or, for constants, of the template) and is never freed on its own.
+ * Values of the template engine, with the meaning that Python gives them. A value is 16 bytes and
+ * copied freely; what it points to lives in the heap of the rendering (or, for constants, of the
+ * template) and is never freed on its own.
  *
- * Lists, tuples and dicts do not change once a template can see them: like the sandbox that templates are written for,
- * the engine has no operation that changes one. Only namespaces, loops, joiners, cyclers and iterators have state. */
+ * Lists, tuples and dicts do not change once a template can see them: like the sandbox that
+ * templates are written for, the engine has no operation that changes one. Only namespaces, loops,
+ * joiners, cyclers and iterators have state. */
 #ifndef PITH_CHAT_VALUE_H
 #define PITH_CHAT_VALUE_H
 
 #include "chat/string_value.h"
 
 typedef enum pith_kind {
-    PITH_KIND_ABSENT, /* no value: an argument not given, a variable not set; never seen by a template */
+    PITH_KIND_ABSENT, /* no value: an argument not given, a variable not set */
     PITH_KIND_UNDEFINED,
     PITH_KIND_NONE,
     PITH_KIND_BOOL,
@@ -86,7 +88,7 @@ struct pith_undefined {
 };
 
 struct pith_range {
-    int64_t start, step; /* step is not 0 */
+    int64_t start, stop, step; /* step is not 0 */
     size_t n;
 };
 
@@ -151,7 +153,8 @@ pith_list *pith_list_new(pith_heap *heap, size_t capacity);
 bool pith_list_append(pith_heap *heap, pith_list *list, pith_value value);
 
 pith_dict *pith_dict_new(pith_heap *heap, size_t capacity);
-/* Keys must be hashable (pith_value_hash). Replaces the value of an equal key, which keeps its place. */
+/* Keys must be hashable (pith_value_hash). Replaces the value of an equal key, which keeps its
+ * place. */
 bool pith_dict_set(pith_heap *heap, pith_dict *dict, pith_value key, pith_value value);
 const pith_value *pith_dict_find(pith_heap *heap, const pith_dict *dict,
                                  pith_value key); /* NULL: not there */
@@ -173,15 +176,16 @@ typedef enum pith_order {
     PITH_ORDER_GREATER,
     PITH_ORDER_NONE
 } pith_order;
-/* Equality as Python has it. Each compared value costs a step of the heap; nesting beyond PITH_TEMPLATE_MAX_DEPTH is a
- * fault of the heap. */
+/* Equality as Python has it. Each compared value costs a step of the heap; nesting beyond
+ * PITH_TEMPLATE_MAX_DEPTH is a fault of the heap. */
 bool pith_value_equal(pith_heap *heap, pith_value a, pith_value b);
 /* NONE where the kinds cannot be ordered (or a NaN is involved). */
 pith_order pith_value_compare(pith_heap *heap, pith_value a, pith_value b);
 
 /* ---- going through ---- */
 
-/* Items one after another of: list, tuple, dict (keys), string (characters), range, view, iterator, undefined. */
+/* Items one after another of: list, tuple, dict (keys), string (characters), range, view, iterator,
+ * undefined. */
 typedef struct pith_items {
     pith_value source;
     size_t position; /* bytes of a string, else items */
