@@ -2,8 +2,8 @@
  *
  * The wall clock and local time, on POSIX systems and on Windows.
  *
- * Invariant: only the re-entrant conversion is used, so threads do not share a buffer. The two systems differ in one
- * call, so both bodies are here.
+ * Invariant: only the re-entrant conversion is used, so threads do not share a buffer. The two
+ * systems differ in one call, so both bodies are here.
  *
  * It does not format: chat/strftime.c does, without a locale.
  */

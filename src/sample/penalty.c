@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Repetition, frequency and presence penalties over the last tokens.
  *
- * Owns a ring of the last `window` accepted ids and, kept true with it, how often each id occurs. Invariant: the sum of
- * count[] is n_used. So accepting a token is constant time, and applying the penalties is one look-up per logit in a
- * pass that reads every logit anyway.
+ * Owns a ring of the last `window` accepted ids and, kept true with it, how often each id occurs.
+ * Invariant: the sum of count[] is n_used. So accepting a token is constant time, and applying the
+ * penalties is one look-up per logit in a pass that reads every logit anyway.
  *
  * Formula (formats page 11.2), for an id that occurs c > 0 times:
  *   l <- l <= 0 ? l * repeat : l / repeat;   l <- l - (c * frequency + presence)

@@ -18,8 +18,8 @@ pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options
 void pith_sample_free(pith_sampler *sampler);
 /* Size of the logits it was made for. */
 int32_t pith_sample_n_vocab(const pith_sampler *sampler);
-/* Draws from logits [n_vocab] and remembers the token. Cannot fail, allocates nothing. Id 0 when
- * no logit is finite. */
+/* Draws from logits [n_vocab] and remembers the token. Cannot fail, allocates nothing. Id 0 when no
+ * logit is finite. */
 int32_t pith_sample_next(pith_sampler *sampler, const float *logits);
 /* Remembers tokens for the penalties; ids outside the vocabulary are ignored. */
 void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);

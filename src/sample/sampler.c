@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Logits -> next token.
  *
- * Owns the chain: penalties, top-k, top-p, min-p (each on the softmax at temperature 1 over the candidates that are
- * left), then temperature, then one seeded draw. Temperature 0 takes the largest logit after the penalties; without
- * penalties that is one pass over the logits and nothing else.
+ * Owns the chain: penalties, top-k, top-p, min-p (each on the softmax at temperature 1 over the
+ * candidates that are left), then temperature, then one seeded draw. Temperature 0 takes the
+ * largest logit after the penalties; without penalties that is one pass over the logits and nothing
+ * else.
  *
- * Invariants: everything is allocated by pith_sample_new, so drawing cannot fail. NaN counts as -inf; +inf as the
- * largest float. When no logit is finite the answer is id 0. The order of additions is fixed, so that the same logits,
- * options and seed give the same ids on one platform.
+ * Invariants: everything is allocated by pith_sample_new, so drawing cannot fail. NaN counts as
+ * -inf; +inf as the largest float. When no logit is finite the answer is id 0. The order of
+ * additions is fixed, so that the same logits, options and seed give the same ids on one platform.
  *
  * Does not: know tokens, grammars or stop rules. Read next: selection.c (the cuts), penalty.c. */
 #include "sample/sampler_internal.h"
@@ -33,7 +34,8 @@ static pith_status refuse(pith_error *error, const char *name, double value, con
                      value, allowed);
 }
 
-/* Copies what the caller's struct has; a longer struct may only hold zeros in the part that is not known here. */
+/* Copies what the caller's struct has; a longer struct may only hold zeros in the part that is not
+ * known here. */
 static pith_status read_options(const pith_sampler_options *given, pith_sampler_options *out,
                                 pith_error *error) {
     *out = (pith_sampler_options){0};

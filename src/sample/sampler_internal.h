@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inside of the sample room: the candidate list and the two things that work on it.
  *
- *   logits --fill--> candidates (id order) --penalties--> --prefix cuts--> candidates --temperature, draw--> id
+ *   logits --fill--> candidates (id order) --penalties--> --prefix cuts--> candidates
+ *   --temperature, draw--> id
  *
- * Every cut (top-k, top-p, min-p) keeps a prefix of one total order: larger logit first, lower id first on ties. So a
- * cut needs a selection, never a sort, and the list stays in id order. */
+ * Every cut (top-k, top-p, min-p) keeps a prefix of one total order: larger logit first, lower id
+ * first on ties. So a cut needs a selection, never a sort, and the list stays in id order. */
 #ifndef PITH_SAMPLE_SAMPLER_INTERNAL_H
 #define PITH_SAMPLE_SAMPLER_INTERNAL_H
 
@@ -26,7 +27,8 @@ typedef struct pith_penalty {
     int32_t *count; /* [n_vocab] occurrences in the ring */
 } pith_penalty;
 
-/* false without memory; pith_penalty_deinit is allowed then. The three factors are set by the caller before. */
+/* false without memory; pith_penalty_deinit is allowed then. The three factors are set by the
+ * caller before. */
 bool pith_penalty_init(pith_penalty *penalty, int32_t n_vocab, int32_t window);
 void pith_penalty_deinit(pith_penalty *penalty);
 void pith_penalty_accept(pith_penalty *penalty,
@@ -46,7 +48,8 @@ typedef struct pith_selector {
     double weight[PITH_SELECT_BUCKETS];
 } pith_selector;
 
-/* weights: room for n. Each keeps a prefix of the order in place, in id order, and returns how many are left (at least 1 when n >= 1). */
+/* weights: room for n. Each keeps a prefix of the order in place, in id order, and returns how many
+ * are left (at least 1 when n >= 1). */
 size_t pith_select_top_k(pith_selector *selector, pith_candidate *list, size_t n, size_t k);
 size_t pith_select_top_p(pith_selector *selector, pith_candidate *list, double *weights, size_t n,
                          double p);

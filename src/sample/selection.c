@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Keeping the best candidates without sorting them.
  *
- * Owns the prefix cuts of the sampler. The order is: larger logit first, then lower id. A cut by count or by summed
- * weight is a radix selection over the 32-bit pattern of the logit, made monotonic: a histogram over its upper 11 bits
- * tells in which bucket the prefix ends, then one over the next 11 bits of that bucket, then over the last 10. What
- * remains are candidates with the very same logit, which are taken in id order. Three passes at most, linear for any
- * input, no allocation.
+ * Owns the prefix cuts of the sampler. The order is: larger logit first, then lower id. A cut by
+ * count or by summed weight is a radix selection over the 32-bit pattern of the logit, made
+ * monotonic: a histogram over its upper 11 bits tells in which bucket the prefix ends, then one
+ * over the next 11 bits of that bucket, then over the last 10. What remains are candidates with the
+ * very same logit, which are taken in id order. Three passes at most, linear for any input, no
+ * allocation.
  *
- * A small top-k, the common case, is one pass with a heap of the best k so far, whose root is the limit to beat.
+ * A small top-k, the common case, is one pass with a heap of the best k so far, whose root is the
+ * limit to beat.
  *
- * Invariant: lists come in and go out in id order. Softmax weights are exp(l - max) in double; a logit more than 50
- * below the maximum weighs less than half a unit in the last place of the sum and counts as 0.
+ * Invariant: lists come in and go out in id order. Softmax weights are exp(l - max) in double; a
+ * logit more than 50 below the maximum weighs less than half a unit in the last place of the sum
+ * and counts as 0.
  *
  * Does not: know penalties, temperature or randomness (sampler.c). */
 #include "sample/sampler_internal.h"
@@ -39,13 +42,15 @@ static double weight_of(float logit, float max) {
     return distance < -50.0 ? 0.0 : exp(distance);
 }
 
-/* Where a prefix ends: everything with a key above `key` is in, and the first n_ties candidates with that key. */
+/* Where a prefix ends: everything with a key above `key` is in, and the first n_ties candidates
+ * with that key. */
 typedef struct prefix_end {
     uint32_t key;
     size_t n_ties;
 } prefix_end;
 
-/* One level: the histogram of `bits` bits from `shift` on, over the keys whose bits above them are `upper`. */
+/* One level: the histogram of `bits` bits from `shift` on, over the keys whose bits above them are
+ * `upper`. */
 typedef struct level {
     int shift, bits;
     uint64_t upper;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promises of the sample room: options are checked, each stage keeps exactly what its definition says, draws follow the
- * distribution, the same seed gives the same ids, and no logits (NaN, infinities, ties) lead astray.
+ * Promises of the sample room: options are checked, each stage keeps exactly what its definition
+ * says, draws follow the distribution, the same seed gives the same ids, and no logits (NaN,
+ * infinities, ties) lead astray.
  *
- * Each stage is compared with a plain computation written here that sorts the whole list (`expected_kept`). */
+ * Each stage is compared with a plain computation written here that sorts the whole list
+ * (`expected_kept`). */
 #include "sample/sampler_internal.h"
 
 #include <setjmp.h>
@@ -158,7 +160,8 @@ static void test_penalties(void **state) {
     pith_sample_free(sampler);
 }
 
-/* The ring against counting the last tokens anew, with a window that is not a divisor of anything. */
+/* The ring against counting the last tokens anew, with a window that is not a divisor of anything.
+ * */
 static void test_penalty_window(void **state) {
     (void)state;
     enum { VOCAB = 7, WINDOW = 5, STEPS = 200 };
@@ -271,7 +274,8 @@ static void test_top_p_crossing(void **state) {
 
 /* ---- the draw ---- */
 
-/* Chi-square of n_draws against the probabilities; with a fixed seed this is a fixed number. Limits: 99.9 %. */
+/* Chi-square of n_draws against the probabilities; with a fixed seed this is a fixed number.
+ * Limits: 99.9 %. */
 static void assert_distribution(const pith_sampler_options *options, const float *logits,
                                 const double *p, int n, double limit) {
     enum { DRAWS = 40000 };
