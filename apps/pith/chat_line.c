@@ -143,6 +143,7 @@ static edit_result edit_line(pith_chat_lines *lines, pith_buffer *out) {
     int n = 0;
     HistEvent event;
     watch_signals(old);
+    el_set(lines->editor, EL_PREP_TERM, 1); /* before the prompt invites to type */
     const char *line = el_gets(lines->editor, &n);
     unwatch_signals(old);
     if (interrupted || !line || n <= 0) {
