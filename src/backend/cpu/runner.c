@@ -317,6 +317,10 @@ static pith_status check_row(const pith_runner *runner, const pith_step *step, u
         return pith_fail(error, PITH_ERROR_INTERNAL, "row %u: position %d, the context is %u", row,
                          (int)position, p->options.n_ctx);
     bool follows = row > 0 && step->sequence[row - 1] == sequence;
+    for (uint32_t i = 0; !follows && i < row; i++)
+        if (step->sequence[i] == sequence)
+            return pith_fail(error, PITH_ERROR_INTERNAL,
+                             "row %u: rows of sequence %d are not neighbours", row, (int)sequence);
     if (follows && step->positions[row - 1] + 1 != position)
         return pith_fail(error, PITH_ERROR_INTERNAL, "row %u: position %d follows %d", row,
                          (int)position, (int)step->positions[row - 1]);

@@ -77,6 +77,9 @@ static void wrong_steps_are_refused(void **state) {
     f.sequence[3] = TOY_SEQUENCES;
     expect(&b, &f, PITH_ERROR_INTERNAL, "sequence");
     make_four(&f, &b);
+    f.sequence[1] = 2;
+    expect(&b, &f, PITH_ERROR_INTERNAL, "neighbours");
+    make_four(&f, &b);
     f.out[1] = 2;
     expect(&b, &f, PITH_ERROR_INTERNAL, "output");
     f.out[1] = 4;
@@ -98,13 +101,13 @@ static void missing_pages_are_refused(void **state) {
     four f;
     open_bench(&b);
     make_four(&f, &b);
-    f.positions[3] = 64 * 3;
+    f.positions[3] = 64 * 4;
     expect(&b, &f, PITH_OK, NULL);
     uint8_t *page = b.run.blocks[1][0][0];
     b.run.blocks[1][0][0] = NULL; /* global layers see everything */
     expect(&b, &f, PITH_ERROR_INTERNAL, "page");
     b.run.blocks[1][0][0] = page;
-    page = b.run.blocks[1][1][1]; /* the window of 90 begins in block 1 */
+    page = b.run.blocks[1][1][1]; /* the window of 150 begins in block 1 */
     b.run.blocks[1][1][1] = NULL;
     expect(&b, &f, PITH_ERROR_INTERNAL, "page");
     b.run.blocks[1][1][1] = page;
@@ -112,7 +115,7 @@ static void missing_pages_are_refused(void **state) {
     b.run.blocks[1][1][0] = NULL;
     expect(&b, &f, PITH_OK, NULL);
     b.run.blocks[1][1][0] = page;
-    b.run.tables[2].n_blocks = 3;
+    b.run.tables[2].n_blocks = 4;
     expect(&b, &f, PITH_ERROR_INTERNAL, "page");
     close_bench(&b);
 }

@@ -22,7 +22,7 @@ enum {
     TOY_VOCAB = 317,
     TOY_CTX = 768,
     TOY_LAYERS = 3,
-    TOY_WINDOW = 90,
+    TOY_WINDOW = 150,
     TOY_EXPERTS = 5
 };
 
