@@ -13,6 +13,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tiny_gguf
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
@@ -112,6 +115,12 @@ def case_usage_errors_exit_2():
     fails(pith("logits", "-m", TINY), 2, "--ids")
     fails(pith("logits", "-m", TINY, "--ids", "1", "--ids-file", "x"), 2, "--ids")
     fails(pith("inspect"), 2, "FILE")
+    fails(pith("run", "-m", TINY, "--raw", "--system", "be brief", "x"), 2, "--system")
+    fails(pith("run", "-m", TINY, "--parse-special", "x"), 2, "--parse-special")
+    fails(pith("run", "-m", TINY, "--ctx", "99999999", "x"), 2, "99999999", "16777216")
+    fails(pith("template", "--file", "-", "--context", "-"), 2, "-")
+    fails(pith("bench", "-m", TINY, "-p", "1,x"), 2, "-p")
+    fails(pith("bench", "-m", TINY, "-t", "4096"), 2, "4096", "1024")
 
 
 # ---- files that are not what they should be -----------------------------------------------------------------------
@@ -167,6 +176,37 @@ def case_inspect():
     expect(text.code == 0 and "token_embd.weight" in text.text and "general.architecture" in text.text, text.text)
 
 
+def case_inspect_shows_hostile_names_harmlessly():
+    with temporary() as folder:
+        gguf = tiny_gguf.Gguf(TINY)
+        keys = dict(gguf.keys)
+        keys["general.name"] = (tiny_gguf.STRING, tiny_gguf.string("a\x1b[2Jb\u009bc\n" + "d" * 5000))
+        path = os.path.join(folder, "h.gguf")
+        tiny_gguf.write(path, keys, gguf.tensors)
+        shown = pith("inspect", path)
+        expect(shown.code == 0 and b"\x1b" not in shown.out and b"\xc2\x9b" not in shown.out, shown.out[:600])
+        expect("a\\x1b[2Jb\\xc2\\x9bc\\nd" in shown.text and "(50" in shown.text, shown.text[:600])
+        expect(pith("inspect", path, "--json").json["metadata"]["general.name"]["value"].startswith("a\x1b[2Jb"), "JSON keeps the bytes")
+
+
+def case_split_files_are_one_model():
+    with temporary() as home:
+        folder = os.path.join(home, "models")
+        os.mkdir(folder)
+        paths = tiny_gguf.split(TINY, folder, "tiny", 3)
+        whole, parts = pith("inspect", TINY, "--json").json, pith("inspect", paths[0], "--json").json
+        expect(parts["shards"] == 3 and parts["runs"] is True and whole["shards"] == 1, parts)
+        expect({t["name"]: t["shape"] for t in parts["tensors"]} == {t["name"]: t["shape"] for t in whole["tensors"]}, "tensors")
+        expect({t["shard"] for t in parts["tensors"]} == {0, 1, 2}, "shards")
+        expect("of file 3" in pith("inspect", paths[0]).text, "the text does not name the file of a tensor")
+        listed = pith("list", "--json", env={"PITH_HOME": home}).json["models"]
+        expect([m["name"] for m in listed] == ["tiny-00001-of-00003"] and listed[0]["runs"] is True, listed)
+        options = ["--raw", "-n", "6", "--ignore-end", "--json", "abc"]
+        expect(pith("run", "-m", paths[0], *options).json["ids"] == pith("run", "-m", TINY, *options).json["ids"], "other ids")
+        os.remove(paths[2])
+        fails(pith("run", "-m", paths[0], "x"), 1, "00003-of-00003")
+
+
 def case_list():
     with temporary() as home:
         result = pith("list", "--json", env={"PITH_HOME": home})
@@ -201,6 +241,8 @@ def case_tokenize():
     expect(ill.code == 0 and len(ill.json["ids"]) > 0, ill.message)
     expect(pith("tokenize", "-m", TINY, "--json", stdin=b"").json["ids"] == [], "empty text")
     fails(pith("tokenize", "-m", TINY, "--decode", stdin=b"1,x"), 1, "x")
+    fails(pith("tokenize", "-m", TINY, "--decode", stdin=b"1,264"), 1, "264")
+    expect(b"\n" not in pith("tokenize", "-m", TINY, stdin=b"a").out.strip(), "one line a token")
 
 
 def case_control_tokens_in_text_stay_text():
@@ -226,6 +268,11 @@ def case_template():
         fails(pith("template", "--file", broken, "--context", context), 1)
         fails(pith("template", "--file", good, "--context", written("bad.json", "{\"a\": }")), 1)
         fails(pith("template", "--file", good, "--context", os.path.join(folder, "none.json")), 1, "none.json")
+        from_stdin = pith("template", "--file", good, "--context", "-", stdin=open(context, "rb").read())
+        expect(from_stdin.text == "<user>hi4", from_stdin.text, from_stdin.message)
+        from_stdin = pith("template", "--file", "-", "--context", context, "--json", stdin=open(good, "rb").read())
+        expect(from_stdin.json == {"text": "<user>hi4"}, from_stdin.text, from_stdin.message)
+        fails(pith("template", "--file", good, "--context", "-", stdin=b'{"messages": []}\0{}'), 1, "zero byte")
 
 
 # ---- run ---------------------------------------------------------------------------------------------------------------
@@ -253,6 +300,28 @@ def case_run_reads_prompt_from_stdin_and_file():
         options = ["run", "-m", TINY, "--raw", "-n", "4", "--json"]
         ids = [pith(*options, "abc").json["ids"], pith(*options, stdin=b"abc").json["ids"], pith(*options, "--file", path).json["ids"]]
         expect(ids[0] == ids[1] == ids[2], ids)
+
+
+def case_arguments_are_utf8():
+    text = "wörld 你好 \U0001f600"
+    given = pith("run", "-m", TINY, "--raw", "-n", "1", "--json", text)
+    expect(given.code == 0 and given.json["prompt_ids"] == pith("tokenize", "-m", TINY, "--json", stdin=text.encode()).json["ids"], given.text)
+    with temporary() as folder:
+        path = os.path.join(folder, "mödel 你.gguf")
+        shutil.copy(TINY, path)
+        named = pith("run", "-m", path, "--raw", "-n", "1", "--json", "x")
+        expect(named.code == 0, named.message)
+        fails(pith("run", "-m", path + "x", "x"), 1, "mödel 你.ggufx")
+
+
+def case_the_system_prompt_is_in_the_prompt():
+    with temporary() as folder:
+        template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
+        path = tiny_gguf.with_template(TINY, os.path.join(folder, "t.gguf"), template)
+        result = pith("run", "-m", path, "-n", "1", "--system", "Be brief.", "--json", "hi")
+        text = pith("tokenize", "-m", path, "--decode", stdin=",".join(map(str, result.json["prompt_ids"])).encode()).text
+        expect(text == "<system>Be brief.<user>hi<assistant>", text)
+        fails(pith("run", "-m", TINY, "--system", "x", "y"), 1, "--system", "template")
 
 
 def case_run_seed_repeats():
@@ -303,6 +372,21 @@ def case_output_that_cannot_be_written():
         target = os.path.join(folder, "out.f32")
         fails(pith("logits", "-m", TINY, "--ids", "1,999999", "-o", target), 1, "999999")
         expect(os.listdir(folder) == [], "left behind:", os.listdir(folder))
+        if os.path.exists("/dev/full"):
+            fails(pith("logits", "-m", TINY, "--ids", "1,2", "-o", "/dev/full"), 1, "/dev/full")
+            expect(pith("logits", "-m", TINY, "--ids", "1,2", "-o", "/dev/null").code == 0 and not os.path.isfile("/dev/null"), "/dev/null was replaced")
+
+
+def case_logits_trace():
+    with temporary() as folder:
+        trace, out = os.path.join(folder, "trace"), os.path.join(folder, "x.f32")
+        result = pith("logits", "-m", TINY, "--ids", "1,2,3", "-o", out, "--trace", trace, "--json")
+        expect(result.code == 0 and result.json["rows"] == 3 and os.path.getsize(out) == 3 * 4 * result.json["n_vocab"], result.text, result.message)
+        rows = [line.split() for line in open(os.path.join(trace, "index.txt"), encoding="utf-8")]
+        expect(len(rows) > 10 and len(os.listdir(trace)) == len(rows) + 1, rows)
+        for number, *_, n_rows, width in rows:
+            name = next(n for n in os.listdir(trace) if n.startswith(number))
+            expect(os.path.getsize(os.path.join(trace, name)) == 4 * int(n_rows) * int(width), name)
 
 
 def case_interrupt_keeps_what_was_made():
@@ -401,14 +485,21 @@ def case_bench():
     for row in result.json:
         expect(row["avg_ts"] > 0 and len(row["samples_ts"]) == 2 and row["percentiles_ms"]["p50"] > 0 and len(row["cold_token_ms"]) == 16, row)
     expect({r["n_depth"] for r in result.json} == {0, 8} and {r["n_threads"] for r in result.json} == {1, 2}, result.text)
+    short = pith("bench", "-m", TINY, "-p", "4", "-n", "0", "-r", "1", "--json")
+    expect(short.code == 0 and [r["n_prompt"] for r in short.json] == [4], short.text)
+    csv = pith("bench", "-m", TINY, "-p", "4", "-n", "2", "-r", "1", "-o", "csv")
+    expect(csv.code == 0 and len(csv.text.splitlines()) == 3 and len({line.count(",") for line in csv.text.splitlines()}) == 1, csv.text)
+    fails(pith("bench", "-m", TINY, "-p", "600", "-n", "0", "-r", "1"), 1, "600", "512")
     md = pith("bench", "-m", TINY, "-p", "16", "-n", "4", "-r", "1", "--profile")
     expect(md.code == 0 and "pp16" in md.text and "tg4" in md.text and "| operation |" in md.text, md.text)
 
 
 def case_default_model_answers():
     model = default_model()
-    result = pith("run", "-m", model, "--json", "-n", "40", "What is the capital of France?")
-    expect(result.code == 0 and "Paris" in result.json["text"], result.message, result.text)
+    result = pith("run", "-m", model, "--raw", "--json", "-n", "4", "The capital of France is")
+    expect(result.code == 0 and result.json["text"].startswith(" Paris"), result.message, result.text)
+    result = pith("run", "-m", model, "-n", "40", "What is 2+2?")
+    expect(result.code == 0 and "4" in result.text, result.message, result.text)
 
 
 def main():

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""What the pages say about the tree is true: every path in backticks exists, every link leads somewhere, and the parts of
+`script/bootstrap` that pages name are known to it. Ends with "N passed, N failed"."""
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGES = ["README.md", "ARCHITECTURE.md", "HACKING.md", *sorted(glob.glob("docs/**/*.md", root_dir=ROOT, recursive=True))]
+FOLDERS = ("src/", "apps/", "include/", "tests/", "script/", "cmake/", "docs/", ".ci/")
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def exists(path):
+    """The path itself, a pattern, or a name with <a placeholder>."""
+    pattern = re.sub(r"<[^>]*>|\bX\b", "*", path)
+    return bool(glob.glob(os.path.join(ROOT, pattern)))
+
+
+def named_paths(text):
+    text = re.sub(r"```.*?```", "", text, flags=re.S)
+    for code in re.findall(r"`([^`\n]+)`", text):
+        word = code.split()[0].rstrip(":,;") if code.split() else ""
+        if word.startswith(FOLDERS) and not re.search(r"[{}$|]", word):
+            yield word
+
+
+def links(text):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if "://" not in target:
+            yield target
+
+
+def main():
+    passed, faults = 0, []
+    for page in PAGES:
+        text = read(page)
+        for path in named_paths(text):
+            if exists(path):
+                passed += 1
+            else:
+                faults.append(f"{page} names {path}, which does not exist")
+        for target in links(text):
+            if exists(os.path.join(os.path.dirname(page), target)):
+                passed += 1
+            else:
+                faults.append(f"{page} links to {target}, which does not exist")
+    for fault in faults:
+        print("FAILED  " + fault)
+    print(f"{passed} passed, {len(faults)} failed")
+    return 1 if faults or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
