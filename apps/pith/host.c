@@ -17,6 +17,7 @@
 #include <windows.h>
 /* after windows.h */
 #include <direct.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <io.h>
 #include <shellapi.h>
@@ -54,6 +55,29 @@ void pith_cli_host_open(int *argc, char ***argv) {
     LocalFree(wide);
 }
 
+char *pith_cli_variable(const char *name) {
+    wchar_t *wide = wide_text(name), *value = wide ? _wgetenv(wide) : NULL;
+    char *text = value && value[0] ? utf8_text(value) : NULL;
+    pith_free(wide);
+    return text;
+}
+
+int pith_cli_each_name(const char *folder, bool (*each)(void *user, const char *name), void *user) {
+    wchar_t *wide = wide_text(folder);
+    _WDIR *dir = wide ? _wopendir(wide) : NULL;
+    int code = dir ? 0 : wide ? errno : EINVAL;
+    pith_free(wide);
+    for (struct _wdirent *entry; dir && (entry = _wreaddir(dir));) {
+        char *name = utf8_text(entry->d_name);
+        bool more = name && each(user, name);
+        if (!name) code = ENOMEM;
+        pith_free(name);
+        if (!more) break;
+    }
+    if (dir) _wclosedir(dir);
+    return code;
+}
+
 FILE *pith_cli_open_file(const char *path, const char *mode) {
     wchar_t *wide = wide_text(path), *wide_mode = wide_text(mode);
     FILE *file = wide && wide_mode ? _wfopen(wide, wide_mode) : NULL;
@@ -84,12 +108,27 @@ int pith_cli_make_folder(const char *path) {
 
 #else
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 void pith_cli_host_open(int *argc, char ***argv) {
     (void)argc;
     (void)argv;
+}
+
+char *pith_cli_variable(const char *name) {
+    const char *value = getenv(name);
+    return value && value[0] ? pith_copy_text(value, strlen(value)) : NULL;
+}
+
+int pith_cli_each_name(const char *folder, bool (*each)(void *user, const char *name), void *user) {
+    DIR *dir = opendir(folder);
+    if (!dir) return errno;
+    for (struct dirent *entry; (entry = readdir(dir)) && each(user, entry->d_name);) {}
+    closedir(dir);
+    return 0;
 }
 
 FILE *pith_cli_open_file(const char *path, const char *mode) {

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "pith/cli.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,26 +29,24 @@ static bool is_later_part(const char *name, size_t size) {
            part > 1 && part <= parts;
 }
 
+static bool add_name(void *user, const char *name) {
+    list_names *names = user;
+    size_t size = strlen(name);
+    if (size < 6 || strcmp(name + size - 5, ".gguf") != 0) return true;
+    if (is_later_part(name, size)) return true;
+    char **grown = pith_realloc(names->items, (names->n + 1) * sizeof *grown);
+    if (grown) names->items = grown;
+    if (grown) grown[names->n] = pith_copy_text(name, size);
+    names->failed = !grown || !grown[names->n];
+    if (!names->failed) names->n++;
+    return !names->failed;
+}
+
 /* Names of the .gguf files of the folder, sorted; a missing folder has none. */
 static int read_folder(const char *folder, list_names *names) {
-    DIR *dir = opendir(folder);
-    if (!dir)
-        return errno == ENOENT
-                   ? -1
-                   : pith_cli_fail_text("%s could not be read: %s", folder, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        size_t size = strlen(entry->d_name);
-        if (size < 6 || strcmp(entry->d_name + size - 5, ".gguf") != 0) continue;
-        if (is_later_part(entry->d_name, size)) continue;
-        char **grown = pith_realloc(names->items, (names->n + 1) * sizeof *grown);
-        if (grown) names->items = grown;
-        if (grown) grown[names->n] = pith_copy_text(entry->d_name, size);
-        if (!grown || !grown[names->n])
-            names->failed = true;
-        else
-            names->n++;
-    }
-    closedir(dir);
+    int error = pith_cli_each_name(folder, add_name, names);
+    if (error == ENOENT) return -1;
+    if (error) return pith_cli_fail_text("%s could not be read: %s", folder, strerror(error));
     if (names->failed) return pith_cli_fail_text("out of memory while listing %s", folder);
     if (names->n > 1) qsort(names->items, names->n, sizeof *names->items, compare_names);
     return -1;

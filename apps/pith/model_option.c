@@ -4,7 +4,6 @@
 #include "pith/cli.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI_MODEL_OPTIONS]) {
@@ -44,13 +43,20 @@ static char *join(const char *a, const char *b, const char *c) {
 }
 
 char *pith_cli_home_folder(void) {
-    const char *home = getenv("PITH_HOME");
-    if (home && home[0]) return join(home, "", "");
-    const char *cache = getenv("XDG_CACHE_HOME");
-    if (cache && cache[0]) return join(cache, "/pith", "");
-    const char *user = getenv("HOME");
-    if (!user || !user[0]) user = getenv("LOCALAPPDATA");
-    return join(user && user[0] ? user : ".", "/.cache/pith", "");
+    static const struct {
+        const char *variable, *below;
+    } places[] = {{"PITH_HOME", ""},
+                  {"XDG_CACHE_HOME", "/pith"},
+                  {"HOME", "/.cache/pith"},
+                  {"LOCALAPPDATA", "/.cache/pith"}};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char *value = pith_cli_variable(places[i].variable);
+        if (!value) continue;
+        char *folder = join(value, places[i].below, "");
+        pith_free(value);
+        return folder;
+    }
+    return join(".", "/.cache/pith", "");
 }
 
 char *pith_cli_models_folder(void) {
