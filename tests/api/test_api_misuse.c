@@ -2,6 +2,8 @@
  * Promise: no argument makes pith.h crash. A NULL that is not allowed is PITH_ERROR_ARGUMENT,
  * getters of NULL give nothing, option structs of another size are read as far as both sides know
  * them, outputs are NULL after a failure. */
+#define _POSIX_C_SOURCE 200809L
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -428,6 +430,39 @@ static void sources(void **state) {
     free(data);
 }
 
+/* A file inside another file: the model begins at an offset, and the descriptor may be closed
+ * at once. */
+static void descriptor_with_offset(void **state) {
+    enum { OFFSET = 4096 + 3 };
+    size_t size = 0;
+    void *data = read_all(&size);
+    const char *root = getenv("PITH_BINARY_DIR");
+    char name[1024];
+    pith_model *out = NULL;
+    pith_error error = {PITH_OK, ""};
+    (void)state;
+    snprintf(name, sizeof name, "%s/test_api_misuse.bin", root ? root : ".");
+    FILE *file = fopen(name, "w+b");
+    assert_non_null(file);
+    for (int i = 0; i < OFFSET; i++) fputc('x', file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    fputc('y', file);
+    fflush(file);
+    pith_status status = pith_model_open_descriptor(fileno(file), OFFSET, size, NULL, &out, &error);
+    assert_int_not_equal(pith_model_open_descriptor(fileno(file), OFFSET, size + 2, NULL,
+                                                    &(pith_model *){NULL}, NULL),
+                         PITH_OK);
+    fclose(file);
+    if (status != PITH_OK) fail_msg("%s", error.text);
+    assert_true(pith_model_describe(out).content_key == pith_model_describe(model).content_key);
+    pith_engine *other = NULL;
+    assert_int_equal(pith_engine_new(out, NULL, &other, &error), PITH_OK);
+    pith_engine_free(other);
+    pith_model_close(out);
+    remove(name);
+    free(data);
+}
+
 static void system_lists(void **state) {
     pith_system_info info;
     const char *a = NULL, *b = NULL;
@@ -455,12 +490,19 @@ static void system_lists(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_files),     cmocka_unit_test(null_models),
-        cmocka_unit_test(null_text),      cmocka_unit_test(capacity_of_ids),
-        cmocka_unit_test(null_prompts),   cmocka_unit_test(null_engines),
-        cmocka_unit_test(null_replies),   cmocka_unit_test(foreign_sampler),
-        cmocka_unit_test(option_sizes),   cmocka_unit_test(model_options),
-        cmocka_unit_test(values_as_text), cmocka_unit_test(sources),
+        cmocka_unit_test(null_files),
+        cmocka_unit_test(null_models),
+        cmocka_unit_test(null_text),
+        cmocka_unit_test(capacity_of_ids),
+        cmocka_unit_test(null_prompts),
+        cmocka_unit_test(null_engines),
+        cmocka_unit_test(null_replies),
+        cmocka_unit_test(foreign_sampler),
+        cmocka_unit_test(option_sizes),
+        cmocka_unit_test(model_options),
+        cmocka_unit_test(values_as_text),
+        cmocka_unit_test(sources),
+        cmocka_unit_test(descriptor_with_offset),
         cmocka_unit_test(system_lists),
     };
     return cmocka_run_group_tests_name("misuse of pith.h", tests, open_all, close_all);
