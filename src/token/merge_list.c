@@ -6,10 +6,10 @@
  * their own, so that merging goes through them as the list says; where one is left at the end, its
  * bytes are given. A merge that would make a control token is left out: no user's text becomes one.
  *
- * Speed: a list has some hundred thousand lines, and every look-up waits for memory. Lines are taken
- * in blocks: all parts are hashed first, which starts fetching their places, then looked up, then
- * all rules are put. Results stand in the vocabulary mostly in merge order, so the token behind the
- * last result is tried before the index. Read next: merge_rules.c.
+ * Speed: a list has some hundred thousand lines, and every look-up waits for memory. Lines are
+ * taken in blocks: all parts are hashed first, which starts fetching their places, then looked up,
+ * then all rules are put. Results stand in the vocabulary mostly in merge order, so the token
+ * behind the last result is tried before the index. Read next: merge_rules.c.
  */
 #include "token/token_internal.h"
 
@@ -32,7 +32,8 @@ struct block {
     char bytes[BLOCK_BYTES];
 };
 
-/* The number of a piece in running form; a new one when the vocabulary lacks it. False: no memory. */
+/* The number of a piece in running form; a new one when the vocabulary lacks it. False: no memory.
+ * */
 static bool number_of(pith_piece_table *pieces, const char *form, size_t size, uint64_t hash,
                       uint32_t *number) {
     const bool odd = false;

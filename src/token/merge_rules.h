@@ -21,8 +21,9 @@ typedef struct pith_merge_rules {
 
 bool pith_merge_rules_init(pith_merge_rules *rules, uint32_t n);
 void pith_merge_rules_deinit(pith_merge_rules *rules);
-/* Appends n <= PITH_RULES_AT_ONCE rules in order of rank: left and right as given, `rank` holding the
- * piece that comes out. A pair that is there already keeps its rank. False: too many collisions. */
+/* Appends n <= PITH_RULES_AT_ONCE rules in order of rank: left and right as given, `rank` holding
+ * the piece that comes out. A pair that is there already keeps its rank. False: too many
+ * collisions. */
 enum { PITH_RULES_AT_ONCE = 64 };
 bool pith_merge_rules_append(pith_merge_rules *rules, const pith_merge_rule *added, uint32_t n);
 

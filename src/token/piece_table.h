@@ -33,12 +33,12 @@ void pith_piece_table_deinit(pith_piece_table *table);
 
 enum { PITH_PIECES_AT_ONCE = 64 };
 
-/* Appends a piece whose text has just been written behind bytes' end (from `start`). It is not found
- * until pith_piece_table_index. False: no memory. */
+/* Appends a piece whose text has just been written behind bytes' end (from `start`). It is not
+ * found until pith_piece_table_index. False: no memory. */
 bool pith_piece_table_append(pith_piece_table *table, size_t start);
 /* Puts the pieces [first, first + n) into the index, n <= PITH_PIECES_AT_ONCE; odd[i] belongs to
- * first + i. Returns n, or the first that has no place: *earlier is the number of an equal piece, or
- * PITH_PIECE_NONE when so many texts collide that the file must mean harm. */
+ * first + i. Returns n, or the first that has no place: *earlier is the number of an equal piece,
+ * or PITH_PIECE_NONE when so many texts collide that the file must mean harm. */
 uint32_t pith_piece_table_index(pith_piece_table *table, uint32_t first, uint32_t n,
                                 const bool *odd, uint32_t *earlier);
 

@@ -91,7 +91,8 @@ static pith_span text_of(const pith_tokenizer *tokenizer, uint32_t id) {
     return (pith_span){tokenizer->texts + start, tokenizer->text_starts[id + 1] - start - 1};
 }
 
-/* The running form of token id, appended to the pieces. *odd: it has none and is kept as written. */
+/* The running form of token id, appended to the pieces. *odd: it has none and is kept as written.
+ * */
 static bool append_form(pith_tokenizer *tokenizer, uint32_t id, bool *odd) {
     pith_buffer *bytes = &tokenizer->pieces.bytes;
     pith_span text = text_of(tokenizer, id);
