@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the pages say about the tree is true: every path in backticks exists, every link leads somewhere, and the parts of
-`script/bootstrap` that pages name are known to it. Ends with "N passed, N failed"."""
+"""What the pages say about the tree is true: every path in backticks exists, every link leads somewhere, and every `function()` of
+ARCHITECTURE.md's life of a token is in a file of its row. Ends with "N passed, N failed"."""
 import glob
 import os
 import re
@@ -36,8 +36,24 @@ def links(text):
             yield target
 
 
+def life_of_a_token():
+    """(files, function) of each row of the table, and of the sentence below it."""
+    section = re.search(r"## The life of a token\n(.*?)\n## ", read("ARCHITECTURE.md"), re.S).group(1)
+    for row in re.findall(r"^\| \d .*$", section, re.M):
+        cells = row.split("|")
+        for function in re.findall(r"`(\w+)\(\)`", cells[3]):
+            yield re.findall(r"`([\w/.]+\.[ch])`", cells[2]), function
+
+
 def main():
     passed, faults = 0, []
+    for files, function in life_of_a_token():
+        if any(re.search(rf"^\w[^;\n]*\b{function}\(", read(file), re.M) for file in files):
+            passed += 1
+        else:
+            faults.append(f"ARCHITECTURE.md: {function}() is in none of {', '.join(files)}")
+    if passed < 9:
+        faults.append(f"ARCHITECTURE.md: the life of a token names {passed} functions that exist, at least 9 expected")
     for page in PAGES:
         text = read(page)
         for path in named_paths(text):
