@@ -36,6 +36,9 @@ static void fill_ref(filling *f) {
 
 #if defined(__x86_64__) || defined(_M_X64)
 static void climb_avx2(filling *f) {
+    SET(mul[PITH_TYPE_F32], pith_mul_f32_avx2);
+    SET(mul[PITH_TYPE_F16], pith_mul_f16_avx2);
+    SET(mul[PITH_TYPE_BF16], pith_mul_bf16_avx2);
     SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_avx2);
     SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_avx2);
     SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_avx2);
@@ -44,6 +47,32 @@ static void climb_avx2(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avx2);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avx2);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avx2);
+    SET(quantize, pith_quantize_avx2);
+    SET(rms_norm, pith_rms_norm_avx2);
+    SET(layer_norm, pith_layer_norm_avx2);
+    SET(silu_mul, pith_silu_mul_avx2);
+    SET(gelu_mul, pith_gelu_mul_avx2);
+    SET(gelu_erf_mul, pith_gelu_erf_mul_avx2);
+    SET(relu2_mul, pith_relu2_mul_avx2);
+    SET(silu, pith_silu_avx2);
+    SET(gelu, pith_gelu_avx2);
+    SET(gelu_erf, pith_gelu_erf_avx2);
+    SET(relu2, pith_relu2_avx2);
+    SET(add, pith_add_avx2);
+    SET(mul_elements, pith_mul_elements_avx2);
+    SET(scale, pith_scale_avx2);
+    SET(softcap, pith_softcap_avx2);
+    SET(rope_norm, pith_rope_norm_avx2);
+    SET(rope_neox, pith_rope_neox_avx2);
+    SET(attend_f32, pith_attend_f32_avx2);
+    SET(attend_f16, pith_attend_f16_avx2);
+    SET(attend_i8, pith_attend_i8_avx2);
+    SET(merge, pith_merge_avx2);
+    SET(kv_put_f32, pith_kv_put_f32_avx2);
+    SET(kv_put_f16, pith_kv_put_f16_avx2);
+    SET(kv_put_i8, pith_kv_put_i8_avx2);
+    SET(max, pith_max_avx2);
+    SET(exp, pith_exp_avx2);
 }
 
 static void climb_avxvnni(filling *f) {
@@ -55,6 +84,7 @@ static void climb_avxvnni(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avxvnni);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avxvnni);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avxvnni);
+    SET(attend_i8, pith_attend_i8_avxvnni);
 }
 
 static void climb_avx512(filling *f) {

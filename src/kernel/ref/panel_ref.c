@@ -54,20 +54,22 @@ static void gather_bits(uint8_t out[4], const uint8_t in[4]) {
         out[i / 8] = (uint8_t)(out[i / 8] | (in[i % 4] >> i / 4 & 1) << i % 8);
 }
 
-/* Unit u of field f of one row: block -> panel (pack) or back. */
+/* Unit u of field f of one row: block -> panel (pack) or back. Sizes are spelled out, or each copy would be a call. */
 static void move_unit(uint8_t *panel, uint8_t *block, const field *f, size_t u, bool pack) {
-    if (f->unit == BITS) {
-        if (pack)
-            spread_bits(panel, block + f->offset);
-        else
-            gather_bits(block + f->offset, panel);
-        return;
-    }
     uint8_t *at = block + f->offset + u * f->unit;
-    if (pack)
-        memcpy(panel, at, f->unit);
-    else
-        memcpy(at, panel, f->unit);
+    uint8_t *to = pack ? panel : at;
+    const uint8_t *from = pack ? at : panel;
+    switch (f->unit) {
+    case 1: *to = *from; break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    default: /* BITS */
+        if (pack)
+            spread_bits(panel, at);
+        else
+            gather_bits(at, panel);
+        break;
+    }
 }
 
 /* One row of one block. */

@@ -25,12 +25,13 @@ static inline float pith_fma(float a, float b, float c) {
     double product = (double)a * (double)b, addend = (double)c;
     double sum = product + addend, back = sum - product;
     double error = (product - (sum - back)) + (addend - back);
-    if (error < 0.0 || error > 0.0) { /* false for NaN: then the sum is infinite or NaN already */
-        uint64_t bits;
-        memcpy(&bits, &sum, sizeof bits);
-        if ((bits & 1u) == 0) bits += (error > 0.0) == (sum > 0.0) ? 1u : UINT64_MAX;
-        memcpy(&sum, &bits, sizeof sum);
-    }
+    /* Not exact and even: to the odd neighbour on the side of the error. No branch: which way it goes is chance. NaN errors
+     * (the sum is infinite or NaN already) compare false. */
+    uint64_t bits, inexact = (uint64_t)((error < 0.0) | (error > 0.0));
+    uint64_t outward = (uint64_t)((error > 0.0) == (sum > 0.0));
+    memcpy(&bits, &sum, sizeof bits);
+    bits += (2 * outward - 1) & (0 - (inexact & ~bits & 1u));
+    memcpy(&sum, &bits, sizeof sum);
     return (float)sum;
 #endif
 }

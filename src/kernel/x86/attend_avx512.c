@@ -2,10 +2,14 @@
  * AVX-512 attention of query rows over one KV page (contract: pith_attend in kernel.h; bits:
  * attend_ref.c).
  *
- * Rows go in blocks of up to 6, which share every load of K and V. Scores: a K panel is 16 tokens wide, so a register holds the
- * scores of 16 tokens; float K has the contract's four chains over d (6 rows x 4 chains), int8 K one vpdpbusd a 4 bytes of d
- * with codes made unsigned (+128, taken back by 128 * sum(q)). Values: 6 rows x 4 vectors of d stay in registers while the
- * tokens pass in order. Rows of a block see different ranges: what all see is done together, the edges row by row, each row
+ * Rows go in blocks of up to 6, which share every load of K and V. Scores: a K panel is 16 tokens
+ * wide, so a register holds the
+ * scores of 16 tokens; float K has the contract's four chains over d (6 rows x 4 chains), int8 K
+ * one vpdpbusd a 4 bytes of d
+ * with codes made unsigned (+128, taken back by 128 * sum(q)). Values: 6 rows x 4 vectors of d
+ * stay in registers while the
+ * tokens pass in order. Rows of a block see different ranges: what all see is done together, the
+ * edges row by row, each row
  * in increasing t. Slots outside a row's range are computed but never used. */
 #include "kernel/x86/mul_avx512.h"
 #include "kernel/x86/vector_math_avx512.h"
@@ -64,7 +68,8 @@ ALWAYS_INLINE void scores_float(const pith_attend *args, block *b, uint32_t row,
     }
 }
 
-/* Panel `panel` of int8 K: per 32 d an exact integer dot, then acc = fma(dot, d_q, acc); times k_scale. */
+/* Panel `panel` of int8 K: per 32 d an exact integer dot, then acc = fma(dot, d_q, acc); times
+ * k_scale. */
 ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, uint32_t panel,
                              const int R) {
     const pith_q8 *q8 = args->q8;
@@ -105,7 +110,8 @@ ALWAYS_INLINE __mmask16 visible(uint32_t begin, uint32_t end, uint32_t panel) {
            _mm512_cmplt_epu32_mask(t, _mm512_set1_epi32((int)end));
 }
 
-/* Scores of row r of the block -> weights exp(s - m); m and l of row `row`. int8: weights times v_scale. */
+/* Scores of row r of the block -> weights exp(s - m); m and l of row `row`. int8: weights times
+ * v_scale. */
 ALWAYS_INLINE void soften(const pith_attend *args, block *b, uint32_t row, uint32_t r,
                           const kind type) {
     __m512 s[PANELS], top = ps_set(-INFINITY), lanes = _mm512_setzero_ps();

@@ -44,27 +44,27 @@ ALWAYS_INLINE size_t chunk_bytes(pith_type type) {
 }
 
 /* Nibbles of a code group, low or high. */
-ALWAYS_INLINE lanes nibbles(const uint8_t *q, const bool high) {
-    lanes v = lanes_load(q);
+ALWAYS_INLINE lanes16 nibbles(const uint8_t *q, const bool high) {
+    lanes16 v = lanes_load(q);
     return lanes_and(high ? lanes_shift(v, -4) : v, _mm256_set1_epi8(15));
 }
 
 /* Where bit `bit` of a byte is set: 16. */
-ALWAYS_INLINE lanes fifth(const uint8_t *h, int bit) {
+ALWAYS_INLINE lanes16 fifth(const uint8_t *h, int bit) {
     const __m256i mask = _mm256_set1_epi8((char)(1 << bit));
-    lanes v = lanes_and(lanes_load(h), mask);
-    v = (lanes){_mm256_cmpeq_epi8(v.low, mask), _mm256_cmpeq_epi8(v.high, mask)};
+    lanes16 v = lanes_and(lanes_load(h), mask);
+    v = (lanes16){_mm256_cmpeq_epi8(v.low, mask), _mm256_cmpeq_epi8(v.high, mask)};
     return lanes_and(v, _mm256_set1_epi8(16));
 }
 
 /* The same for a bit that is a constant. */
-ALWAYS_INLINE lanes fifth_at(const uint8_t *h, const int bit) {
+ALWAYS_INLINE lanes16 fifth_at(const uint8_t *h, const int bit) {
     return lanes_and(lanes_shift(lanes_load(h), 4 - bit), _mm256_set1_epi8(16));
 }
 
 /* Code group i (0..7, constant) of group j = j4 + jj (jj 0..3, constant) of a chunk; unsigned, but Q8_0 signed. */
-ALWAYS_INLINE lanes code_group(const uint8_t *chunk, int j4, const int jj, const int i,
-                               const pith_type type) {
+ALWAYS_INLINE lanes16 code_group(const uint8_t *chunk, int j4, const int jj, const int i,
+                                 const pith_type type) {
     const int j = j4 + jj;
     const uint8_t *block = is_super(type) ? chunk : chunk + (size_t)j * block_bytes(type);
     switch (type) {
@@ -91,7 +91,7 @@ ALWAYS_INLINE lanes code_group(const uint8_t *chunk, int j4, const int jj, const
     default: { /* Q6_K: j4 is the half, jj the quarter */
         const pith_panel_q6_k_part *part =
             &((const pith_panel_q6_k *)(const void *)block)->part[j4 >> 2][i];
-        lanes high = lanes_shift(lanes_load(part->high), 4 - 2 * jj);
+        lanes16 high = lanes_shift(lanes_load(part->high), 4 - 2 * jj);
         return lanes_or(nibbles(part->low[jj % 2], jj >= 2),
                         lanes_and(high, _mm256_set1_epi8(0x30)));
     }
@@ -113,8 +113,8 @@ ALWAYS_INLINE void factors_k(factors *f, const uint8_t *chunk) {
     const __m256i six = _mm256_set1_epi8(63), four = _mm256_set1_epi8(15),
                   two = _mm256_set1_epi8(0x30);
     uint8_t scale[GROUPS][16], minimum[GROUPS][16];
-    lanes s0 = lanes_load(b->scales[0]), s1 = lanes_load(b->scales[1]),
-          s2 = lanes_load(b->scales[2]);
+    lanes16 s0 = lanes_load(b->scales[0]), s1 = lanes_load(b->scales[1]),
+            s2 = lanes_load(b->scales[2]);
     lanes_store(scale[0], lanes_and(s0, six));
     lanes_store(minimum[0], lanes_and(s1, six));
     lanes_store(scale[4], lanes_or(lanes_and(s2, four), lanes_and(lanes_shift(s0, -2), two)));

@@ -17,19 +17,19 @@ enum {
 };
 
 /* Keeps gcc from adding all terms in a tree at the end, which needs more registers than there are. */
-ALWAYS_INLINE void dot_keep(lanes *v) {
+ALWAYS_INLINE void dot_keep(lanes16 *v) {
     __asm__("" : "+x"(v->low), "+x"(v->high));
 }
 
 /* words += w . x; at most 8 groups of 4-bit codes. */
-ALWAYS_INLINE void dot_step(lanes *words, lanes w, __m256i x) {
+ALWAYS_INLINE void dot_step(lanes16 *words, lanes16 w, __m256i x) {
     words->low = _mm256_add_epi16(words->low, _mm256_maddubs_epi16(w.low, x));
     words->high = _mm256_add_epi16(words->high, _mm256_maddubs_epi16(w.high, x));
     dot_keep(words);
 }
 
 /* sum += factor * words */
-ALWAYS_INLINE void dot_end(lanes *sum, lanes words, const int factor) {
+ALWAYS_INLINE void dot_end(lanes16 *sum, lanes16 words, const int factor) {
     const __m256i f = _mm256_set1_epi16((int16_t)factor);
     sum->low = _mm256_add_epi32(sum->low, _mm256_madd_epi16(words.low, f));
     sum->high = _mm256_add_epi32(sum->high, _mm256_madd_epi16(words.high, f));
@@ -37,8 +37,8 @@ ALWAYS_INLINE void dot_end(lanes *sum, lanes words, const int factor) {
 }
 
 /* sum += w0 . x0 + w1 . x1; codes of up to 6 bits. */
-ALWAYS_INLINE void dot_pair(lanes *sum, lanes w0, lanes w1, __m256i x0, __m256i x1) {
-    lanes words;
+ALWAYS_INLINE void dot_pair(lanes16 *sum, lanes16 w0, lanes16 w1, __m256i x0, __m256i x1) {
+    lanes16 words;
     words.low =
         _mm256_add_epi16(_mm256_maddubs_epi16(w0.low, x0), _mm256_maddubs_epi16(w1.low, x1));
     words.high =

@@ -22,20 +22,20 @@ enum {
 #endif
 
 /* words += w . x; codes unsigned. */
-ALWAYS_INLINE void dot_step(lanes *words, lanes w, __m256i x) {
+ALWAYS_INLINE void dot_step(lanes16 *words, lanes16 w, __m256i x) {
     __asm__(DOT_ENCODING " vpdpbusd %2, %1, %0" : "+x"(words->low) : "x"(w.low), "x"(x));
     __asm__(DOT_ENCODING " vpdpbusd %2, %1, %0" : "+x"(words->high) : "x"(w.high), "x"(x));
 }
 
 /* sum += factor * words; here factor is always 1. */
-ALWAYS_INLINE void dot_end(lanes *sum, lanes words, const int factor) {
+ALWAYS_INLINE void dot_end(lanes16 *sum, lanes16 words, const int factor) {
     (void)factor;
     sum->low = _mm256_add_epi32(sum->low, words.low);
     sum->high = _mm256_add_epi32(sum->high, words.high);
 }
 
 /* Not used: DOT_PAIRS is 0. */
-ALWAYS_INLINE void dot_pair(lanes *sum, lanes w0, lanes w1, __m256i x0, __m256i x1) {
+ALWAYS_INLINE void dot_pair(lanes16 *sum, lanes16 w0, lanes16 w1, __m256i x0, __m256i x1) {
     dot_step(sum, w0, x0);
     dot_step(sum, w1, x1);
 }

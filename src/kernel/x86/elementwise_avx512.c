@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX-512 activations, gates, sums, scaling and rotation: 16 elements at a time, the last ones under a mask. Formulas and bits:
- * vector_math_avx512.h. Results may overwrite inputs, since each vector is read before it is written. */
+ * AVX-512 activations, gates, sums, scaling and rotation: 16 elements at a time, the last ones
+ * under a mask. Formulas and bits:
+ * vector_math_avx512.h. Results may overwrite inputs, since each vector is read before it is
+ * written. */
 #include "kernel/x86/vector_math_avx512.h"
 #include "kernel/x86/x86.h"
 
@@ -84,7 +86,8 @@ void pith_softcap_avx512(float *y, const float *x, float s, uint32_t n) {
     }
 }
 
-/* Neighbouring pairs: lanes a b a b, table c s c s. Even lanes: fma(a, c, -(b * s)), odd lanes: fma(a, s, b * c). */
+/* Neighbouring pairs: lanes a b a b, table c s c s. Even lanes: fma(a, c, -(b * s)), odd lanes:
+ * fma(a, s, b * c). */
 void pith_rope_norm_avx512(float *x, const float *table, uint32_t n_rot) {
     for (uint32_t i = 0; i < n_rot; i += 16) {
         __mmask16 in = first_lanes(n_rot - i);

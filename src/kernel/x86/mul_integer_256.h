@@ -60,9 +60,9 @@ ALWAYS_INLINE void group(const chunk *w, int j4, const int jj, const int8_t *x, 
                          const scalars *v, float (*acc)[16], float (*s)[16], const int T,
                          const bool wide, const pith_type type) {
     const int j = j4 + jj, parts = type == PITH_TYPE_Q6_K ? 2 : 1;
-    lanes_ps p[TILE];
+    floats16 p[TILE];
     UNROLL for (int part = 0; part < parts; part++) {
-        lanes sum[TILE];
+        lanes16 sum[TILE];
         UNROLL for (int t = 0; t < T; t++) {
             sum[t] = lanes_set(v->bias[t][parts * j + part]);
         }
@@ -72,7 +72,7 @@ ALWAYS_INLINE void group(const chunk *w, int j4, const int jj, const int8_t *x, 
         else
             dot_groups(w, j4, jj, first, last, x, stride, sum, T, wide, type);
         UNROLL for (int t = 0; t < T; t++) {
-            lanes_ps dot = ps_of(sum[t]),
+            floats16 dot = ps_of(sum[t]),
                      scale = is_super(type) ? ps_load(w->f.scale[j][part]) : dot;
             if (!is_super(type))
                 p[t] = dot;
@@ -81,7 +81,7 @@ ALWAYS_INLINE void group(const chunk *w, int j4, const int jj, const int8_t *x, 
         }
     }
     UNROLL for (int t = 0; t < T; t++) {
-        lanes_ps d = ps_all(v->d[t][j]);
+        floats16 d = ps_all(v->d[t][j]);
         if (is_super(type))
             ps_fma_store(s[t], p[t], d);
         else
@@ -93,7 +93,7 @@ ALWAYS_INLINE void group(const chunk *w, int j4, const int jj, const int8_t *x, 
 ALWAYS_INLINE void add_minima(const chunk *w, const scalars *v, int n, float (*acc_min)[16],
                               const int T, const pith_type type) {
     UNROLL for (int t = 0; t < T; t++) {
-        lanes_ps u = is_super(type) ? ps_all(0.0f) : ps_load(acc_min[t]);
+        floats16 u = is_super(type) ? ps_all(0.0f) : ps_load(acc_min[t]);
         for (int j = 0; j < n; j++) u = ps_fma(ps_load(w->f.minimum[j]), ps_all(v->d_sum[t][j]), u);
         if (is_super(type))
             ps_fma_store(acc_min[t], u, ps_load(w->f.dmin));
@@ -154,7 +154,7 @@ ALWAYS_INLINE void chains_clear(chains *c, uint32_t tokens) {
 ALWAYS_INLINE void chains_store(const chains *c, float *y, size_t y_stride, uint32_t tokens,
                                 const pith_type type) {
     for (uint32_t t = 0; t < tokens; t++) {
-        lanes_ps acc = ps_load(c->acc[t]), acc_min = ps_load(c->acc_min[t]);
+        floats16 acc = ps_load(c->acc[t]), acc_min = ps_load(c->acc_min[t]);
         if (has_minima(type)) acc = is_super(type) ? ps_sub(acc, acc_min) : ps_add(acc, acc_min);
         ps_store(y + t * y_stride, acc);
     }

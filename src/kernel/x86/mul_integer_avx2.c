@@ -2,6 +2,7 @@
  * AVX2 products of quantized weights: the kernels of mul_integer_256.h with the dot product of dot_avx2.h (vpmaddubsw).
  * Contract: pith_mul in kernel.h. */
 #include "kernel/x86/dot_avx2.h"
+
 #include "kernel/x86/mul_integer_256.h"
 #include "kernel/x86/x86.h"
 

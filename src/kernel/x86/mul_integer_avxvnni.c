@@ -2,6 +2,7 @@
  * AVX-VNNI products of quantized weights: the kernels of mul_integer_256.h with the dot product of dot_avxvnni.h (vpdpbusd).
  * Contract: pith_mul in kernel.h. */
 #include "kernel/x86/dot_avxvnni.h"
+
 #include "kernel/x86/mul_integer_256.h"
 #include "kernel/x86/x86.h"
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX-512 packing: file blocks of 16 rows -> panel (layouts: panel.h). It runs at load and, in mmap mode, before every product.
+ * AVX-512 packing: file blocks of 16 rows -> panel (layouts: panel.h). It runs at load and, in
+ * mmap mode, before every product.
  *
- * One step takes 16 bytes of each of 16 rows and writes 4 code groups ([16 rows][4 bytes]). Rows r, r + 4, r + 8, r + 12 go to
- * the four quarters of register r % 4; transposing 4 x 4 dwords inside the quarters then gives the groups in row order.
- * Scale fields are words or bytes side by side; they are taken from such groups too. A last panel with fewer rows goes the
+ * One step takes 16 bytes of each of 16 rows and writes 4 code groups ([16 rows][4 bytes]). Rows
+ * r, r + 4, r + 8, r + 12 go to
+ * the four quarters of register r % 4; transposing 4 x 4 dwords inside the quarters then gives the
+ * groups in row order.
+ * Scale fields are words or bytes side by side; they are taken from such groups too. A last panel
+ * with fewer rows goes the
  * plain way (panel_ref.c), as do the last k of float types. Nothing is read outside the rows. */
 #include "kernel/panel.h"
 #include "kernel/ref/ref.h"
@@ -86,7 +90,8 @@ ALWAYS_INLINE __m512i swap_bits(__m512i x, int shift, uint32_t low) {
     return _mm512_xor_si512(x, _mm512_xor_si512(t, _mm512_slli_epi32(t, (unsigned)shift)));
 }
 
-/* Bit 4g + j of each dword -> bit g of byte j. Seen as addresses of bits, g2 g1 g0 j1 j0 becomes j1 j0 g2 g1 g0: four
+/* Bit 4g + j of each dword -> bit g of byte j. Seen as addresses of bits, g2 g1 g0 j1 j0 becomes
+ * j1 j0 g2 g1 g0: four
  * exchanges of two address bits. */
 ALWAYS_INLINE __m512i spread_bits(__m512i x) {
     x = swap_bits(x, 1, 0x22222222u);
@@ -128,7 +133,8 @@ ALWAYS_INLINE void pack_small(uint8_t *out, const void *rows, size_t stride, uin
     }
 }
 
-/* Q4_K, Q5_K: 16 bytes of d, dmin, scales, then n_part * 16 bytes that become code groups in order. */
+/* Q4_K, Q5_K: 16 bytes of d, dmin, scales, then n_part * 16 bytes that become code groups in
+ * order. */
 ALWAYS_INLINE void pack_super(uint8_t *out, const void *rows, size_t stride, uint32_t k,
                               size_t n_part) {
     rows16 at = {rows, stride};

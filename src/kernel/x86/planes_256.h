@@ -30,12 +30,12 @@ ALWAYS_INLINE int tile_tokens(pith_type type) {
 }
 
 /* Code group i of group j4 + jj as unsigned bytes; Q8_0: byte + 128, or a nibble of that. */
-ALWAYS_INLINE lanes code_plane(const uint8_t *panel, int j4, const int jj, const int i,
-                               const int plane, const pith_type type) {
+ALWAYS_INLINE lanes16 code_plane(const uint8_t *panel, int j4, const int jj, const int i,
+                                 const int plane, const pith_type type) {
     const __m256i sign = _mm256_set1_epi8((char)0x80), nibble = _mm256_set1_epi8(15);
-    lanes code = code_group(panel, j4, jj, i, type);
+    lanes16 code = code_group(panel, j4, jj, i, type);
     if (type != PITH_TYPE_Q8_0) return code;
-    code = (lanes){_mm256_xor_si256(code.low, sign), _mm256_xor_si256(code.high, sign)};
+    code = (lanes16){_mm256_xor_si256(code.low, sign), _mm256_xor_si256(code.high, sign)};
     if (DOT_BYTE_PLANES == 1) return code;
     return lanes_and(plane ? lanes_shift(code, -4) : code, nibble);
 }
@@ -44,8 +44,8 @@ ALWAYS_INLINE size_t unpacked_at(int j, int i, int plane, pith_type type) {
     return (size_t)((j * n_plane(type) + plane) * 8 + i) * 64;
 }
 
-ALWAYS_INLINE lanes code_at(const chunk *w, int j4, const int jj, const int i, const int plane,
-                            const bool wide, const pith_type type) {
+ALWAYS_INLINE lanes16 code_at(const chunk *w, int j4, const int jj, const int i, const int plane,
+                              const bool wide, const pith_type type) {
     if (wide) return lanes_load(w->unpacked + unpacked_at(j4 + jj, i, plane, type));
     return code_plane(w->panel, j4, jj, i, plane, type);
 }
@@ -60,17 +60,17 @@ ALWAYS_INLINE void rows_at(const int8_t **row, const int8_t *x, size_t stride, c
 
 /* sum[t] += code groups first .. last - 1 of group j4 + jj. x: the tile's first token at this group. */
 ALWAYS_INLINE void dot_groups(const chunk *w, int j4, const int jj, const int first, const int last,
-                              const int8_t *x, size_t stride, lanes *sum, const int T,
+                              const int8_t *x, size_t stride, lanes16 *sum, const int T,
                               const bool wide, const pith_type type) {
     const int8_t *row[TILE];
     rows_at(row, x, stride, T);
     UNROLL for (int plane = 0; plane < n_plane(type); plane++) {
-        lanes words[TILE];
+        lanes16 words[TILE];
         UNROLL for (int t = 0; t < T; t++) {
             words[t] = lanes_set(0);
         }
         UNROLL for (int i = first; i < last; i++) {
-            lanes code = code_at(w, j4, jj, i, plane, wide, type);
+            lanes16 code = code_at(w, j4, jj, i, plane, wide, type);
             UNROLL for (int t = 0; t < T; t++) {
                 dot_step(&words[t], code, broadcast4(row[t] + 4 * i));
             }
@@ -83,13 +83,13 @@ ALWAYS_INLINE void dot_groups(const chunk *w, int j4, const int jj, const int fi
 }
 
 ALWAYS_INLINE void dot_group_pairs(const chunk *w, int j4, const int jj, const int first,
-                                   const int last, const int8_t *x, size_t stride, lanes *sum,
+                                   const int last, const int8_t *x, size_t stride, lanes16 *sum,
                                    const int T, const bool wide, const pith_type type) {
     const int8_t *row[TILE];
     rows_at(row, x, stride, T);
     UNROLL for (int i = first; i < last; i += 2) {
-        lanes w0 = code_at(w, j4, jj, i, 0, wide, type),
-              w1 = code_at(w, j4, jj, i + 1, 0, wide, type);
+        lanes16 w0 = code_at(w, j4, jj, i, 0, wide, type),
+                w1 = code_at(w, j4, jj, i + 1, 0, wide, type);
         UNROLL for (int t = 0; t < T; t++) {
             const int8_t *at = row[t] + 4 * i;
             dot_pair(&sum[t], w0, w1, broadcast4(at), broadcast4(at + 4));

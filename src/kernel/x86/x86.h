@@ -7,6 +7,9 @@
 
 /* clang-format off */
 /* ---- avx2: AVX2 FMA F16C ---- */
+void pith_mul_f32_avx2(const pith_mul *args);
+void pith_mul_f16_avx2(const pith_mul *args);
+void pith_mul_bf16_avx2(const pith_mul *args);
 void pith_mul_q4_0_avx2(const pith_mul *args);
 void pith_mul_q4_1_avx2(const pith_mul *args);
 void pith_mul_q5_0_avx2(const pith_mul *args);
@@ -15,6 +18,32 @@ void pith_mul_q8_0_avx2(const pith_mul *args);
 void pith_mul_q4_k_avx2(const pith_mul *args);
 void pith_mul_q5_k_avx2(const pith_mul *args);
 void pith_mul_q6_k_avx2(const pith_mul *args);
+void pith_quantize_avx2(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out, uint32_t first_row);
+void pith_rms_norm_avx2(const pith_norm_args *args);
+void pith_layer_norm_avx2(const pith_norm_args *args);
+void pith_silu_mul_avx2(float *y, const float *gate, const float *up, uint32_t n);
+void pith_gelu_mul_avx2(float *y, const float *gate, const float *up, uint32_t n);
+void pith_gelu_erf_mul_avx2(float *y, const float *gate, const float *up, uint32_t n);
+void pith_relu2_mul_avx2(float *y, const float *gate, const float *up, uint32_t n);
+void pith_silu_avx2(float *y, const float *x, uint32_t n);
+void pith_gelu_avx2(float *y, const float *x, uint32_t n);
+void pith_gelu_erf_avx2(float *y, const float *x, uint32_t n);
+void pith_relu2_avx2(float *y, const float *x, uint32_t n);
+void pith_exp_avx2(float *y, const float *x, uint32_t n);
+void pith_add_avx2(float *y, const float *a, const float *b, uint32_t n);
+void pith_mul_elements_avx2(float *y, const float *a, const float *b, uint32_t n);
+void pith_scale_avx2(float *y, const float *x, float s, uint32_t n);
+void pith_softcap_avx2(float *y, const float *x, float s, uint32_t n);
+void pith_rope_norm_avx2(float *x, const float *table, uint32_t n_rot);
+void pith_rope_neox_avx2(float *x, const float *table, uint32_t n_rot);
+void pith_attend_f32_avx2(const pith_attend *args);
+void pith_attend_f16_avx2(const pith_attend *args);
+void pith_attend_i8_avx2(const pith_attend *args);
+void pith_merge_avx2(float *M, float *L, float *O, float m, float l, const float *o, uint32_t head_dim_v);
+void pith_kv_put_f32_avx2(const pith_kv_put *args);
+void pith_kv_put_f16_avx2(const pith_kv_put *args);
+void pith_kv_put_i8_avx2(const pith_kv_put *args);
+float pith_max_avx2(const float *x, uint32_t n);
 
 /* ---- avxvnni: avx2 and AVX-VNNI ---- */
 void pith_mul_q4_0_avxvnni(const pith_mul *args);
@@ -25,6 +54,7 @@ void pith_mul_q8_0_avxvnni(const pith_mul *args);
 void pith_mul_q4_k_avxvnni(const pith_mul *args);
 void pith_mul_q5_k_avxvnni(const pith_mul *args);
 void pith_mul_q6_k_avxvnni(const pith_mul *args);
+void pith_attend_i8_avxvnni(const pith_attend *args);
 
 /* ---- avx512: AVX-512 F BW DQ VL VNNI ---- */
 void pith_mul_f32_avx512(const pith_mul *args);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * AVX2 quantization of activations, one group of 32 at a time (rules: quantize_ref.c). Magnitudes are compared as integers,
+ * so NaN and infinity come out on top; the scale is computed by the reference's function. Sums come from vpmaddubsw with ones:
+ * pairs of codes, then fours, then the halves of the group. */
+#include "kernel/x86/vector_math_avx2.h"
+#include "kernel/x86/x86.h"
+
+enum { GROUP = PITH_GROUP };
+
+ALWAYS_INLINE void quantize_group(const float *x, const pith_q8 *out, size_t row, size_t index) {
+    const __m256i magnitude = _mm256_set1_epi32(INT32_MAX);
+    size_t at = row * out->d_stride + index;
+    __m256i q[4], amax = _mm256_setzero_si256(), codes = _mm256_setzero_si256();
+    float inverse;
+    UNROLL for (int i = 0; i < 4; i++) {
+        __m256i bits = _mm256_loadu_si256((const __m256i *)(const void *)(x + 8 * i));
+        amax = _mm256_max_epu32(amax, _mm256_and_si256(bits, magnitude));
+    }
+    if (pith_q8_scale(bits_largest(amax), &out->d[at], &inverse)) {
+        UNROLL for (int i = 0; i < 4; i++) {
+            q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), ps_set(inverse)));
+        }
+        codes = _mm256_set_m128i(bytes_of(q[2], q[3]), bytes_of(q[0], q[1]));
+    }
+    _mm256_storeu_si256((__m256i *)(void *)(out->q + row * out->q_stride + GROUP * index), codes);
+    __m256i fours =
+        _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), codes), _mm256_set1_epi16(1));
+    __m256i sums = _mm256_hadd_epi32(fours, fours);
+    sums = _mm256_hadd_epi32(sums, sums);
+    int32_t low = _mm256_extract_epi32(sums, 0), high = _mm256_extract_epi32(sums, 4);
+    out->sum[at] = low + high;
+    out->sum16[2 * at] = (int16_t)low;
+    out->sum16[2 * at + 1] = (int16_t)high;
+}
+
+void pith_quantize_avx2(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out,
+                        uint32_t first_row) {
+    size_t n_group = k / GROUP;
+    for (size_t t = 0; t < n; t++) {
+        size_t row = first_row + t;
+        for (size_t i = 0; i < n_group; i++)
+            quantize_group(x + t * x_stride + GROUP * i, out, row, i);
+        if (n_group % 2 == 1) memset(out->q + row * out->q_stride + GROUP * n_group, 0, GROUP);
+    }
+}
