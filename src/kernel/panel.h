@@ -13,17 +13,31 @@
 
 #include <stdint.h>
 
-/* clang-format off */
 /* 32 elements of 16 rows. A code group is [16][4]: row r, byte j. Low nibble: k = 4g + j, high
  * nibble: k = 4g + j + 16. */
-typedef struct pith_panel_q4_0 { uint16_t d[16]; uint8_t q[4][64]; } pith_panel_q4_0;
-typedef struct pith_panel_q4_1 { uint16_t d[16], m[16]; uint8_t q[4][64]; } pith_panel_q4_1;
+typedef struct pith_panel_q4_0 {
+    uint16_t d[16];
+    uint8_t q[4][64];
+} pith_panel_q4_0;
+typedef struct pith_panel_q4_1 {
+    uint16_t d[16], m[16];
+    uint8_t q[4][64];
+} pith_panel_q4_1;
 /* h: bit g of byte [r][j] is the fifth bit of k = 4g + j, g = 0..7 (the file has it as bit k of a
  * 32-bit word). */
-typedef struct pith_panel_q5_0 { uint16_t d[16]; uint8_t h[64], q[4][64]; } pith_panel_q5_0;
-typedef struct pith_panel_q5_1 { uint16_t d[16], m[16]; uint8_t h[64], q[4][64]; } pith_panel_q5_1;
+typedef struct pith_panel_q5_0 {
+    uint16_t d[16];
+    uint8_t h[64], q[4][64];
+} pith_panel_q5_0;
+typedef struct pith_panel_q5_1 {
+    uint16_t d[16], m[16];
+    uint8_t h[64], q[4][64];
+} pith_panel_q5_1;
 /* Group g = 0..7: k = 4g + j. */
-typedef struct pith_panel_q8_0 { uint16_t d[16]; int8_t q[8][64]; } pith_panel_q8_0;
+typedef struct pith_panel_q8_0 {
+    uint16_t d[16];
+    int8_t q[8][64];
+} pith_panel_q8_0;
 
 /* 256 elements of 16 rows. scales: byte i of the 12 of row r is scales[16 i + r], so with S0 =
  * bytes 0..3, S1 = 4..7,
@@ -33,8 +47,14 @@ typedef struct pith_panel_q8_0 { uint16_t d[16]; int8_t q[8][64]; } pith_panel_q
  * q[8c + g]: low nibble k = 64c + 4g + j, high nibble k = 64c + 32 + 4g + j. h[g]: bit i of [r][j]
  * is the fifth bit of
  * k = 32i + 4g + j. */
-typedef struct pith_panel_q4_k { uint16_t d[16], dmin[16]; uint8_t scales[3][64], q[32][64]; } pith_panel_q4_k;
-typedef struct pith_panel_q5_k { uint16_t d[16], dmin[16]; uint8_t scales[3][64], h[8][64], q[32][64]; } pith_panel_q5_k;
+typedef struct pith_panel_q4_k {
+    uint16_t d[16], dmin[16];
+    uint8_t scales[3][64], q[32][64];
+} pith_panel_q4_k;
+typedef struct pith_panel_q5_k {
+    uint16_t d[16], dmin[16];
+    uint8_t scales[3][64], h[8][64], q[32][64];
+} pith_panel_q5_k;
 /* Half f = k / 128, quarter i = k % 128 / 32, g = k % 32 / 4. part[f][g].low[i % 2]: low nibble
  * for i < 2, high nibble for
  * i >= 2. part[f][g].high: bits 2i, 2i + 1. scales[s]: 16 rows of sub-block s = k / 16. The three
@@ -42,9 +62,14 @@ typedef struct pith_panel_q5_k { uint16_t d[16], dmin[16]; uint8_t scales[3][64]
  * together lie together, so that a product reads memory strictly in order: with separate planes,
  * as in files, it ran at
  * 40 % of the bandwidth on Zen 4, whatever was prefetched. */
-typedef struct pith_panel_q6_k_part { uint8_t low[2][64], high[64]; } pith_panel_q6_k_part;
-typedef struct pith_panel_q6_k { uint16_t d[16]; int8_t scales[16][16]; pith_panel_q6_k_part part[2][8]; } pith_panel_q6_k;
-/* clang-format on */
+typedef struct pith_panel_q6_k_part {
+    uint8_t low[2][64], high[64];
+} pith_panel_q6_k_part;
+typedef struct pith_panel_q6_k {
+    uint16_t d[16];
+    int8_t scales[16][16];
+    pith_panel_q6_k_part part[2][8];
+} pith_panel_q6_k;
 
 _Static_assert(sizeof(pith_panel_q4_0) == 16 * 18 && sizeof(pith_panel_q4_1) == 16 * 20, "Q4");
 _Static_assert(sizeof(pith_panel_q5_0) == 16 * 22 && sizeof(pith_panel_q5_1) == 16 * 24, "Q5");

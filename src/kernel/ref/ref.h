@@ -7,7 +7,6 @@
 
 #include "kernel/kernel.h"
 
-/* clang-format off */
 /* mul_integer_ref.c, mul_float_ref.c */
 void pith_mul_f32_ref(const pith_mul *args);
 void pith_mul_f16_ref(const pith_mul *args);
@@ -24,15 +23,24 @@ void pith_mul_q6_k_ref(const pith_mul *args);
 /* panel_ref.c */
 void pith_pack_f32_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
 void pith_pack_f16_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_bf16_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q4_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q4_1_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q5_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q5_1_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q8_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q4_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q5_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q6_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
+void pith_pack_bf16_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
+void pith_pack_q4_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
+void pith_pack_q4_1_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
+void pith_pack_q5_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
+void pith_pack_q5_1_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
+void pith_pack_q8_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
+void pith_pack_q4_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
+void pith_pack_q5_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
+void pith_pack_q6_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k);
 void pith_panel_decode_f32_ref(const void *panel, uint32_t row, float *out, uint32_t k);
 void pith_panel_decode_f16_ref(const void *panel, uint32_t row, float *out, uint32_t k);
 void pith_panel_decode_bf16_ref(const void *panel, uint32_t row, float *out, uint32_t k);
@@ -46,7 +54,8 @@ void pith_panel_decode_q5_k_ref(const void *panel, uint32_t row, float *out, uin
 void pith_panel_decode_q6_k_ref(const void *panel, uint32_t row, float *out, uint32_t k);
 
 /* quantize_ref.c */
-void pith_quantize_ref(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out, uint32_t first_row);
+void pith_quantize_ref(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out,
+                       uint32_t first_row);
 
 /* norm_ref.c */
 void pith_rms_norm_ref(const pith_norm_args *args);
@@ -74,10 +83,10 @@ void pith_rope_neox_ref(float *x, const float *table, uint32_t n_rot);
 void pith_attend_f32_ref(const pith_attend *args);
 void pith_attend_f16_ref(const pith_attend *args);
 void pith_attend_i8_ref(const pith_attend *args);
-void pith_merge_ref(float *M, float *L, float *O, float m, float l, const float *o, uint32_t head_dim_v);
+void pith_merge_ref(float *M, float *L, float *O, float m, float l, const float *o,
+                    uint32_t head_dim_v);
 void pith_kv_put_f32_ref(const pith_kv_put *args);
 void pith_kv_put_f16_ref(const pith_kv_put *args);
 void pith_kv_put_i8_ref(const pith_kv_put *args);
-/* clang-format on */
 
 #endif
