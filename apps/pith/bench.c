@@ -177,13 +177,27 @@ static bool add_rows(bench_state *s, const bench_options *o, const number_list *
     return true;
 }
 
-static void take_profile(bench_state *s) {
-    s->report.n_profile = pith_engine_profile_rows(s->engine, NULL, 0);
-    s->report.profile = pith_alloc_zero(s->report.n_profile + 1, sizeof *s->report.profile);
-    if (s->report.profile)
-        pith_engine_profile_rows(s->engine, s->report.profile, s->report.n_profile);
-    else
-        s->report.n_profile = 0;
+/* Copies the profile: its names live as long as the engine. */
+static bool take_profile(bench_state *s) {
+    pith_bench_report *report = &s->report;
+    for (size_t i = 0; i < report->n_profile; i++) pith_free(report->names[i]);
+    pith_free(report->names);
+    pith_free(report->profile);
+    size_t n = pith_engine_profile_rows(s->engine, NULL, 0);
+    report->n_profile = 0;
+    report->profile = pith_alloc_zero(n + 1, sizeof *report->profile);
+    report->names = pith_alloc_zero(n + 1, sizeof *report->names);
+    bool made = report->profile && report->names;
+    if (made) pith_engine_profile_rows(s->engine, report->profile, n);
+    for (size_t i = 0; made && i < n; i++) {
+        const char *name = report->profile[i].operation;
+        report->names[i] = pith_copy_text(name, strlen(name));
+        report->profile[i].operation = report->names[i];
+        made = report->names[i] != NULL;
+        report->n_profile += made;
+    }
+    if (!made) pith_fail_memory(&s->error, "the profile", n * sizeof *report->profile);
+    return made;
 }
 
 typedef struct bench_lists {
@@ -202,7 +216,7 @@ static int run_threads(bench_state *s, const bench_options *o, const bench_lists
     for (size_t d = 0; ok && d < l->depths.n; d++)
         ok = add_rows(s, o, &l->prompts, l->depths.items[d], true) &&
              add_rows(s, o, &l->predicts, l->depths.items[d], false);
-    if (ok && o->profile) take_profile(s);
+    if (ok && o->profile) ok = take_profile(s);
     pith_engine_info info = pith_engine_describe(s->engine);
     snprintf(s->report.backend, sizeof s->report.backend, "%s", info.backend);
     snprintf(s->report.kv_type, sizeof s->report.kv_type, "%s", info.kv_type);
@@ -235,6 +249,8 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
         pith_free(s.report.rows[i].samples_ns);
         pith_free(s.report.rows[i].token_ns);
     }
+    for (size_t i = 0; i < s.report.n_profile; i++) pith_free(s.report.names[i]);
+    pith_free(s.report.names);
     pith_free(s.report.rows);
     pith_free(s.report.profile);
     pith_free(s.ids);

@@ -28,7 +28,8 @@ typedef struct pith_bench_report {
     uint64_t peak_bytes;
     pith_bench_row *rows;
     size_t n_rows;
-    pith_profile_row *profile;
+    pith_profile_row *profile; /* of the last engine */
+    char **names;              /* [n_profile] the profile's operations */
     size_t n_profile;
 } pith_bench_report;
 

@@ -90,6 +90,10 @@ static char *find_in_folder(const char *folder, const char *name) {
 }
 
 char *pith_cli_find_model(const char *name, pith_error *error) {
+    if (!name[0]) {
+        pith_fail(error, PITH_ERROR_ARGUMENT, "the model's name is empty");
+        return NULL;
+    }
     int code = try_open(name);
     if (code == 0) {
         char *same = pith_copy_text(name, strlen(name));

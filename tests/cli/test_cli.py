@@ -149,6 +149,8 @@ def case_foreign_and_broken_files():
 
 
 def case_a_folder_is_no_model():
+    fails(pith("run", "-m", "", "x"), 1, "empty")
+    fails(pith("inspect", ""), 1, "empty")
     fails(pith("inspect", ROOT), 1)
     fails(pith("run", "-m", ROOT, "x"), 1)
 
@@ -492,6 +494,8 @@ def case_bench():
     fails(pith("bench", "-m", TINY, "-p", "600", "-n", "0", "-r", "1"), 1, "600", "512")
     md = pith("bench", "-m", TINY, "-p", "16", "-n", "4", "-r", "1", "--profile")
     expect(md.code == 0 and "pp16" in md.text and "tg4" in md.text and "| operation |" in md.text, md.text)
+    names = {r["operation"] for r in pith("bench", "-m", TINY, "-p", "16", "-n", "4", "-r", "1", "-t", "1,2", "--profile", "--json").json[0]["profile"]}
+    expect(names and all(n.isprintable() and n.strip() == n and n for n in names) and any("attend" in n for n in names), names)
 
 
 def case_default_model_answers():
