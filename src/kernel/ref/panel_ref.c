@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * File blocks of 16 rows -> panel, and one row of a panel -> f32, plain C: the definition of the layouts in panel.h.
+ * File blocks of 16 rows -> panel, and one row of a panel -> f32, plain C: the definition of the
+ * layouts in panel.h.
  *
- * A layout is a list of fields in panel order: where the field lies in a file block, the size of its units, how many. Unit u of
- * the 16 rows lie side by side in the panel; the one exception is the fifth bits of Q5_0 and Q5_1 (BITS).
- * Invariant: every byte of a file block is named by exactly one field, so packing can be undone. Rows that do not exist
- * become zero bytes. Decoding rebuilds the file block of the row and asks the quant room, so it cannot disagree with it. */
+ * A layout is a list of fields in panel order: where the field lies in a file block, the size of
+ * its units, how many. Unit u of
+ * the 16 rows lie side by side in the panel; the one exception is the fifth bits of Q5_0 and Q5_1
+ * (BITS).
+ * Invariant: every byte of a file block is named by exactly one field, so packing can be undone.
+ * Rows that do not exist
+ * become zero bytes. Decoding rebuilds the file block of the row and asks the quant room, so it
+ * cannot disagree with it. */
 #include "kernel/panel.h"
 #include "kernel/ref/ref.h"
 
@@ -25,21 +30,35 @@ typedef struct layout {
     field fields[MAX_FIELDS]; /* ends at count 0 */
 } layout;
 
-/* clang-format off */
-static const layout f32_layout  = {PITH_TYPE_F32,    4,   1, {{0, 4, 1, 0}}};
-static const layout f16_layout  = {PITH_TYPE_F16,    2,   1, {{0, 2, 1, 0}}};
-static const layout bf16_layout = {PITH_TYPE_BF16,   2,   1, {{0, 2, 1, 0}}};
-static const layout q4_0_layout = {PITH_TYPE_Q4_0,  18,  32, {{0, 2, 1, 0}, {2, 4, 4, 0}}};
-static const layout q4_1_layout = {PITH_TYPE_Q4_1,  20,  32, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 4, 4, 0}}};
-static const layout q5_0_layout = {PITH_TYPE_Q5_0,  22,  32, {{0, 2, 1, 0}, {2, BITS, 1, 0}, {6, 4, 4, 0}}};
-static const layout q5_1_layout = {PITH_TYPE_Q5_1,  24,  32, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, BITS, 1, 0}, {8, 4, 4, 0}}};
-static const layout q8_0_layout = {PITH_TYPE_Q8_0,  34,  32, {{0, 2, 1, 0}, {2, 4, 8, 0}}};
-static const layout q4_k_layout = {PITH_TYPE_Q4_K, 144, 256, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 1, 12, 0}, {16, 4, 32, 0}}};
-static const layout q5_k_layout = {PITH_TYPE_Q5_K, 176, 256,
+static const layout f32_layout = {PITH_TYPE_F32, 4, 1, {{0, 4, 1, 0}}};
+static const layout f16_layout = {PITH_TYPE_F16, 2, 1, {{0, 2, 1, 0}}};
+static const layout bf16_layout = {PITH_TYPE_BF16, 2, 1, {{0, 2, 1, 0}}};
+static const layout q4_0_layout = {PITH_TYPE_Q4_0, 18, 32, {{0, 2, 1, 0}, {2, 4, 4, 0}}};
+static const layout q4_1_layout = {
+    PITH_TYPE_Q4_1, 20, 32, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 4, 4, 0}}};
+static const layout q5_0_layout = {
+    PITH_TYPE_Q5_0, 22, 32, {{0, 2, 1, 0}, {2, BITS, 1, 0}, {6, 4, 4, 0}}};
+static const layout q5_1_layout = {
+    PITH_TYPE_Q5_1, 24, 32, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, BITS, 1, 0}, {8, 4, 4, 0}}};
+static const layout q8_0_layout = {PITH_TYPE_Q8_0, 34, 32, {{0, 2, 1, 0}, {2, 4, 8, 0}}};
+static const layout q4_k_layout = {
+    PITH_TYPE_Q4_K, 144, 256, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 1, 12, 0}, {16, 4, 32, 0}}};
+static const layout q5_k_layout = {
+    PITH_TYPE_Q5_K,
+    176,
+    256,
     {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 1, 12, 0}, {16, 4, 8, 0}, {48, 4, 32, 0}}};
-static const layout q6_k_layout = {PITH_TYPE_Q6_K, 210, 256,
-    {{208, 2, 1, 0}, {192, 1, 16, 0}, {0, 4, 8, 2}, {32, 4, 8, 0}, {128, 4, 8, 0}, {64, 4, 8, 2}, {96, 4, 8, 0}, {160, 4, 8, 0}}};
-/* clang-format on */
+static const layout q6_k_layout = {PITH_TYPE_Q6_K,
+                                   210,
+                                   256,
+                                   {{208, 2, 1, 0},
+                                    {192, 1, 16, 0},
+                                    {0, 4, 8, 2},
+                                    {32, 4, 8, 0},
+                                    {128, 4, 8, 0},
+                                    {64, 4, 8, 2},
+                                    {96, 4, 8, 0},
+                                    {160, 4, 8, 0}}};
 
 /* Four bytes whose bits are b(4g + j) -> bit g of byte j; and back. */
 static void spread_bits(uint8_t out[4], const uint8_t in[4]) {
@@ -54,7 +73,8 @@ static void gather_bits(uint8_t out[4], const uint8_t in[4]) {
         out[i / 8] = (uint8_t)(out[i / 8] | (in[i % 4] >> i / 4 & 1) << i % 8);
 }
 
-/* Unit u of field f of one row: block -> panel (pack) or back. Sizes are spelled out, or each copy would be a call. */
+/* Unit u of field f of one row: block -> panel (pack) or back. Sizes are spelled out, or each copy
+ * would be a call. */
 static void move_unit(uint8_t *panel, uint8_t *block, const field *f, size_t u, bool pack) {
     uint8_t *at = block + f->offset + u * f->unit;
     uint8_t *to = pack ? panel : at;

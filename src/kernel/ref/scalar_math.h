@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The float functions that define pith's numbers, one value at a time: fused multiply-add, exp, tanh, the activations.
- * Every tier does the same operations in the same order, so its results have the same bits. Coefficients are our own
- * minimax fits (least squares reweighted until the error is level), stored as the floats that are used.
+ * The float functions that define pith's numbers, one value at a time: fused multiply-add, exp,
+ * tanh, the activations.
+ * Every tier does the same operations in the same order, so its results have the same bits.
+ * Coefficients are our own
+ * minimax fits (least squares reweighted until the error is level), stored as the floats that are
+ * used.
  *
- * Errors, measured over all arguments that matter (tests/check): exp below 1.1 ulp; tanh, silu and gelu below 4 ulp;
+ * Errors, measured over all arguments that matter (tests/check): exp below 1.1 ulp; tanh, silu and
+ * gelu below 4 ulp;
  * gelu_erf below 3e-7 * |x|. NaN in gives NaN out; its payload is not promised. */
 #ifndef PITH_KERNEL_REF_SCALAR_MATH_H
 #define PITH_KERNEL_REF_SCALAR_MATH_H
@@ -15,8 +19,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* a * b + c, rounded once. Not fmaf(): some C libraries round it twice, and a call for each product is slow where the
- * instruction is missing. In double the product is exact; the sum is rounded to odd by its exact error (TwoSum), after
+/* a * b + c, rounded once. Not fmaf(): some C libraries round it twice, and a call for each
+ * product is slow where the
+ * instruction is missing. In double the product is exact; the sum is rounded to odd by its exact
+ * error (TwoSum), after
  * which one more rounding, to float, is right (Boldo and Melquiond, "Emulation of FMA", 2008). */
 static inline float pith_fma(float a, float b, float c) {
 #if defined(__FP_FAST_FMAF)
@@ -25,7 +31,8 @@ static inline float pith_fma(float a, float b, float c) {
     double product = (double)a * (double)b, addend = (double)c;
     double sum = product + addend, back = sum - product;
     double error = (product - (sum - back)) + (addend - back);
-    /* Not exact and even: to the odd neighbour on the side of the error. No branch: which way it goes is chance. NaN errors
+    /* Not exact and even: to the odd neighbour on the side of the error. No branch: which way it
+     * goes is chance. NaN errors
      * (the sum is infinite or NaN already) compare false. */
     uint64_t bits, inexact = (uint64_t)((error < 0.0) | (error > 0.0));
     uint64_t outward = (uint64_t)((error > 0.0) == (sum > 0.0));
@@ -44,7 +51,8 @@ static inline float pith_round(float x) {
     return (x + PITH_ROUND_MAGIC) - PITH_ROUND_MAGIC;
 }
 
-/* exp(x) = 2^n exp(r), n = nearest(x / ln 2), r = x - n ln 2 in two steps, exp(r) = 1 + r + r^2 q(r), |r| <= 0.3475. */
+/* exp(x) = 2^n exp(r), n = nearest(x / ln 2), r = x - n ln 2 in two steps, exp(r) = 1 + r + r^2
+ * q(r), |r| <= 0.3475. */
 #define PITH_LOG2_E   0x1.715476p+0f
 #define PITH_LN2_HIGH 0x1.62e4p-1f
 #define PITH_LN2_LOW  0x1.7f7d1cp-20f
@@ -97,7 +105,8 @@ static inline float pith_silu(float x) {
     return x / (1.0f + pith_exp(-x));
 }
 
-/* x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3); A = -2 sqrt(2/pi) 0.044715, B = -2 sqrt(2/pi). */
+/* x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3); A = -2 sqrt(2/pi) 0.044715, B = -2
+ * sqrt(2/pi). */
 #define PITH_GELU_A -0x1.2444f2p-4f
 #define PITH_GELU_B -0x1.988454p+0f
 
@@ -106,7 +115,8 @@ static inline float pith_gelu(float x) {
     return x / (1.0f + pith_exp(x * inner));
 }
 
-/* x Phi(x), Phi(-|x|) = h = erfc(z) / 2, z = |x| / sqrt 2, erfc(z) = exp(-z^2) t P(t), t = 1 / (1 + 0.4 z). */
+/* x Phi(x), Phi(-|x|) = h = erfc(z) / 2, z = |x| / sqrt 2, erfc(z) = exp(-z^2) t P(t), t = 1 / (1
+ * + 0.4 z). */
 #define PITH_SQRT_HALF 0x1.6a09e6p-1f
 #define PITH_ERFC_T    0.4f
 #define PITH_ERFC_1    0x1.cdcd34p-3f
@@ -148,8 +158,10 @@ static inline float pith_fold_lanes(const float lanes[16]) {
     return s[0];
 }
 
-/* Scale of a group of int8 activations and its reciprocal, from the largest magnitude as float bits. A group too small
- * for its reciprocal to be finite becomes zero; one with an infinity or NaN gets the scale NaN and zero codes, so that
+/* Scale of a group of int8 activations and its reciprocal, from the largest magnitude as float
+ * bits. A group too small
+ * for its reciprocal to be finite becomes zero; one with an infinity or NaN gets the scale NaN and
+ * zero codes, so that
  * the fault shows in every product. */
 static inline bool pith_q8_scale(uint32_t amax_bits, float *d, float *inverse) {
     *d = pith_f32_of_bits(amax_bits) / 127.0f;

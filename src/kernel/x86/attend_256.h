@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention of query rows over one KV page with 256-bit registers, for the tiers avx2 and avxvnni (contract: pith_attend in
- * kernel.h; bits: attend_ref.c). The file that includes this has included dot_avx2.h or dot_avxvnni.h.
+ * Attention of query rows over one KV page with 256-bit registers, for the tiers avx2 and avxvnni
+ * (contract: pith_attend in
+ * kernel.h; bits: attend_ref.c). The file that includes this has included dot_avx2.h or
+ * dot_avxvnni.h.
  *
- * Rows go in blocks of up to 3, which share every load of K and V. Scores: 8 tokens a register; float K has the contract's four
- * chains over d (3 rows x 4 chains), int8 K the integer dot product of the tier over 32 d with codes made unsigned. Values: 3
- * rows x 4 vectors of d stay in registers while the tokens pass in order. What all rows of a block see is done together, the
+ * Rows go in blocks of up to 3, which share every load of K and V. Scores: 8 tokens a register;
+ * float K has the contract's four
+ * chains over d (3 rows x 4 chains), int8 K the integer dot product of the tier over 32 d with
+ * codes made unsigned. Values: 3
+ * rows x 4 vectors of d stay in registers while the tokens pass in order. What all rows of a block
+ * see is done together, the
  * edges row by row. Slots outside a row's range are computed but never used. */
 #ifndef PITH_KERNEL_X86_ATTEND_256_H
 #define PITH_KERNEL_X86_ATTEND_256_H
@@ -87,7 +92,8 @@ ALWAYS_INLINE void dot_plane(lanes16 *sum, const int8_t *k, const int8_t *q, siz
     }
 }
 
-/* Tokens 16 i .. 16 i + 15 of int8 K: per 32 d an exact integer dot, then acc = fma(dot, d_q, acc); times k_scale. */
+/* Tokens 16 i .. 16 i + 15 of int8 K: per 32 d an exact integer dot, then acc = fma(dot, d_q,
+ * acc); times k_scale. */
 ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, uint32_t i,
                              const int R) {
     const pith_q8 *q8 = args->q8;
@@ -125,7 +131,8 @@ ALWAYS_INLINE __m256 visible(uint32_t begin, uint32_t end, uint32_t e) {
         _mm256_andnot_si256(early, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)end), t)));
 }
 
-/* Scores of row r of the block -> weights exp(s - m); m and l of row `row`. int8: weights times v_scale. */
+/* Scores of row r of the block -> weights exp(s - m); m and l of row `row`. int8: weights times
+ * v_scale. */
 ALWAYS_INLINE void soften(const pith_attend *args, block *b, uint32_t row, uint32_t r,
                           const kind type) {
     __m256 top = ps_set(-INFINITY), sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX2 attention: the kernels of attend_256.h; int8 scores with the dot product of dot_avx2.h. Contract: pith_attend in kernel.h. */
+ * AVX2 attention: the kernels of attend_256.h; int8 scores with the dot product of dot_avx2.h.
+ * Contract: pith_attend in kernel.h. */
 #include "kernel/x86/dot_avx2.h"
 
 #include "kernel/x86/attend_256.h"

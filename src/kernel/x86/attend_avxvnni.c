@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX-VNNI attention over int8 pages: the kernel of attend_256.h with the dot product of dot_avxvnni.h. Float pages use the avx2
+ * AVX-VNNI attention over int8 pages: the kernel of attend_256.h with the dot product of
+ * dot_avxvnni.h. Float pages use the avx2
  * kernels. Contract: pith_attend in kernel.h. */
 #include "kernel/x86/dot_avxvnni.h"
 

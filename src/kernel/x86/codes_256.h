@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Panel blocks taken apart with 256-bit registers (layouts: panel.h): code groups as unsigned bytes, scales and minima as
- * floats. `type` is always a constant. One chunk is 256 k: a super-block, or up to 8 blocks of 32. */
+ * Panel blocks taken apart with 256-bit registers (layouts: panel.h): code groups as unsigned
+ * bytes, scales and minima as
+ * floats. `type` is always a constant. One chunk is 256 k: a super-block, or up to 8 blocks of 32.
+ * */
 #ifndef PITH_KERNEL_X86_CODES_256_H
 #define PITH_KERNEL_X86_CODES_256_H
 
@@ -62,7 +64,8 @@ ALWAYS_INLINE lanes16 fifth_at(const uint8_t *h, const int bit) {
     return lanes_and(lanes_shift(lanes_load(h), 4 - bit), _mm256_set1_epi8(16));
 }
 
-/* Code group i (0..7, constant) of group j = j4 + jj (jj 0..3, constant) of a chunk; unsigned, but Q8_0 signed. */
+/* Code group i (0..7, constant) of group j = j4 + jj (jj 0..3, constant) of a chunk; unsigned, but
+ * Q8_0 signed. */
 ALWAYS_INLINE lanes16 code_group(const uint8_t *chunk, int j4, const int jj, const int i,
                                  const pith_type type) {
     const int j = j4 + jj;

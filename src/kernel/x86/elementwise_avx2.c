@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX2 activations, gates, sums, scaling and rotation: 8 elements at a time, the last ones in part. Formulas and bits:
- * vector_math_avx2.h. Results may overwrite inputs, since each vector is read before it is written. */
+ * AVX2 activations, gates, sums, scaling and rotation: 8 elements at a time, the last ones in
+ * part. Formulas and bits:
+ * vector_math_avx2.h. Results may overwrite inputs, since each vector is read before it is
+ * written. */
 #include "kernel/x86/vector_math_avx2.h"
 #include "kernel/x86/x86.h"
 
@@ -65,7 +67,8 @@ void pith_softcap_avx2(float *y, const float *x, float s, uint32_t n) {
     }
 }
 
-/* Neighbouring pairs: lanes a b a b, table c s c s. Even lanes: fma(a, c, -(b * s)), odd lanes: fma(a, s, b * c). */
+/* Neighbouring pairs: lanes a b a b, table c s c s. Even lanes: fma(a, c, -(b * s)), odd lanes:
+ * fma(a, s, b * c). */
 void pith_rope_norm_avx2(float *x, const float *table, uint32_t n_rot) {
     for (uint32_t i = 0; i < n_rot; i += 8) {
         __m256 v = load_n(x + i, n_rot - i), cs = load_n(table + i, n_rot - i);
@@ -75,7 +78,8 @@ void pith_rope_norm_avx2(float *x, const float *table, uint32_t n_rot) {
     }
 }
 
-/* Halves: a from the first, b from the second; 8 pairs of the table are taken apart into cosines and sines. */
+/* Halves: a from the first, b from the second; 8 pairs of the table are taken apart into cosines
+ * and sines. */
 void pith_rope_neox_avx2(float *x, const float *table, uint32_t n_rot) {
     const __m256i order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
     uint32_t half = n_rot / 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 16 rows in two 256-bit registers: rows 0..7 in `low`, rows 8..15 in `high`. For kernels of the avx2 and avxvnni tiers. */
+ * 16 rows in two 256-bit registers: rows 0..7 in `low`, rows 8..15 in `high`. For kernels of the
+ * avx2 and avxvnni tiers. */
 #ifndef PITH_KERNEL_X86_LANES_256_H
 #define PITH_KERNEL_X86_LANES_256_H
 

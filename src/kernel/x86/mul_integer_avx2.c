@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX2 products of quantized weights: the kernels of mul_integer_256.h with the dot product of dot_avx2.h (vpmaddubsw).
+ * AVX2 products of quantized weights: the kernels of mul_integer_256.h with the dot product of
+ * dot_avx2.h (vpmaddubsw).
  * Contract: pith_mul in kernel.h. */
 #include "kernel/x86/dot_avx2.h"
 

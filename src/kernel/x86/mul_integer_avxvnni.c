@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX-VNNI products of quantized weights: the kernels of mul_integer_256.h with the dot product of dot_avxvnni.h (vpdpbusd).
+ * AVX-VNNI products of quantized weights: the kernels of mul_integer_256.h with the dot product of
+ * dot_avxvnni.h (vpdpbusd).
  * Contract: pith_mul in kernel.h. */
 #include "kernel/x86/dot_avxvnni.h"
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The integer dot products of one group of 32 k of 16 rows with a tile of tokens, 256-bit registers. Codes come from the panel or from
- * a chunk that was unpacked; types differ in how many code groups may be added before words overflow (dot_avx2.h): 4-bit
- * planes of a whole group, or two groups at a time. The file that includes this has included dot_avx2.h or dot_avxvnni.h. */
+ * The integer dot products of one group of 32 k of 16 rows with a tile of tokens, 256-bit
+ * registers. Codes come from the panel or from
+ * a chunk that was unpacked; types differ in how many code groups may be added before words
+ * overflow (dot_avx2.h): 4-bit
+ * planes of a whole group, or two groups at a time. The file that includes this has included
+ * dot_avx2.h or dot_avxvnni.h. */
 #ifndef PITH_KERNEL_X86_PLANES_256_H
 #define PITH_KERNEL_X86_PLANES_256_H
 
@@ -58,7 +61,8 @@ ALWAYS_INLINE void rows_at(const int8_t **row, const int8_t *x, size_t stride, c
     }
 }
 
-/* sum[t] += code groups first .. last - 1 of group j4 + jj. x: the tile's first token at this group. */
+/* sum[t] += code groups first .. last - 1 of group j4 + jj. x: the tile's first token at this
+ * group. */
 ALWAYS_INLINE void dot_groups(const chunk *w, int j4, const int jj, const int first, const int last,
                               const int8_t *x, size_t stride, lanes16 *sum, const int T,
                               const bool wide, const pith_type type) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prototypes of the x86 kernels, a block per tier. Contracts: kernel.h; each gives the bits of its reference. */
+ * Prototypes of the x86 kernels, a block per tier. Contracts: kernel.h; each gives the bits of its
+ * reference. */
 #ifndef PITH_KERNEL_X86_X86_H
 #define PITH_KERNEL_X86_X86_H
 
 #include "kernel/kernel.h"
 
-/* clang-format off */
 /* ---- avx2: AVX2 FMA F16C ---- */
 void pith_mul_f32_avx2(const pith_mul *args);
 void pith_mul_f16_avx2(const pith_mul *args);
@@ -18,7 +18,8 @@ void pith_mul_q8_0_avx2(const pith_mul *args);
 void pith_mul_q4_k_avx2(const pith_mul *args);
 void pith_mul_q5_k_avx2(const pith_mul *args);
 void pith_mul_q6_k_avx2(const pith_mul *args);
-void pith_quantize_avx2(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out, uint32_t first_row);
+void pith_quantize_avx2(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out,
+                        uint32_t first_row);
 void pith_rms_norm_avx2(const pith_norm_args *args);
 void pith_layer_norm_avx2(const pith_norm_args *args);
 void pith_silu_mul_avx2(float *y, const float *gate, const float *up, uint32_t n);
@@ -39,7 +40,8 @@ void pith_rope_neox_avx2(float *x, const float *table, uint32_t n_rot);
 void pith_attend_f32_avx2(const pith_attend *args);
 void pith_attend_f16_avx2(const pith_attend *args);
 void pith_attend_i8_avx2(const pith_attend *args);
-void pith_merge_avx2(float *M, float *L, float *O, float m, float l, const float *o, uint32_t head_dim_v);
+void pith_merge_avx2(float *M, float *L, float *O, float m, float l, const float *o,
+                     uint32_t head_dim_v);
 void pith_kv_put_f32_avx2(const pith_kv_put *args);
 void pith_kv_put_f16_avx2(const pith_kv_put *args);
 void pith_kv_put_i8_avx2(const pith_kv_put *args);
@@ -68,18 +70,30 @@ void pith_mul_q8_0_avx512(const pith_mul *args);
 void pith_mul_q4_k_avx512(const pith_mul *args);
 void pith_mul_q5_k_avx512(const pith_mul *args);
 void pith_mul_q6_k_avx512(const pith_mul *args);
-void pith_pack_f32_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_f16_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_bf16_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q4_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q4_1_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q5_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q5_1_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q8_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q4_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q5_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_pack_q6_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
-void pith_quantize_avx512(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out, uint32_t first_row);
+void pith_pack_f32_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k);
+void pith_pack_f16_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k);
+void pith_pack_bf16_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_pack_q4_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_pack_q4_1_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_pack_q5_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_pack_q5_1_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_pack_q8_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_pack_q4_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_pack_q5_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_pack_q6_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+void pith_quantize_avx512(const float *x, size_t x_stride, uint32_t n, uint32_t k,
+                          const pith_q8 *out, uint32_t first_row);
 void pith_rms_norm_avx512(const pith_norm_args *args);
 void pith_layer_norm_avx512(const pith_norm_args *args);
 void pith_silu_mul_avx512(float *y, const float *gate, const float *up, uint32_t n);
@@ -100,11 +114,11 @@ void pith_rope_neox_avx512(float *x, const float *table, uint32_t n_rot);
 void pith_attend_f32_avx512(const pith_attend *args);
 void pith_attend_f16_avx512(const pith_attend *args);
 void pith_attend_i8_avx512(const pith_attend *args);
-void pith_merge_avx512(float *M, float *L, float *O, float m, float l, const float *o, uint32_t head_dim_v);
+void pith_merge_avx512(float *M, float *L, float *O, float m, float l, const float *o,
+                       uint32_t head_dim_v);
 void pith_kv_put_f32_avx512(const pith_kv_put *args);
 void pith_kv_put_f16_avx512(const pith_kv_put *args);
 void pith_kv_put_i8_avx512(const pith_kv_put *args);
 float pith_max_avx512(const float *x, uint32_t n);
-/* clang-format on */
 
 #endif
