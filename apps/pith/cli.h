@@ -100,7 +100,7 @@ typedef struct pith_cli_progress {
     bool shown, quiet;
 } pith_cli_progress;
 pith_cli_progress pith_cli_progress_start(const char *what);
-int pith_cli_progress_step(void *progress, double fraction); /* a pith_progress */
+int pith_cli_progress_step(void *user, double fraction); /* a pith_progress */
 /* Clears the line; the progress is not shown again. Call it before anything else is printed. */
 void pith_cli_progress_end(pith_cli_progress *progress);
 

@@ -43,7 +43,7 @@ bool pith_filter_int(pith_render *render, const pith_call *call, pith_value *out
     static const char *const names[] = {"default", "base"};
     pith_value arguments[2], subject = call->self;
     int64_t base, integer;
-    double real = NAN;
+    double real = (double)NAN;
     bool fits;
     if (!pith_call_bind(render, call, names, 2, 0, arguments) ||
         !pith_argument_int(render, call, "base", arguments[1], 10, &base)) {

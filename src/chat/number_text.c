@@ -229,7 +229,7 @@ static bool parse_special(pith_span text, double *value) {
     static const struct {
         const char *name;
         double value;
-    } names[] = {{"inf", HUGE_VAL}, {"infinity", HUGE_VAL}, {"nan", NAN}};
+    } names[] = {{"inf", HUGE_VAL}, {"infinity", HUGE_VAL}, {"nan", (double)NAN}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t at = 0;
         if (strlen(names[i].name) != text.size) continue;

@@ -321,7 +321,7 @@ bool pith_parse_operand(pith_parser *parser) {
     while (last > signs) {
         last--;
         pith_unary op = last->kind == PITH_TOKEN_SUBTRACT ? PITH_UNARY_MINUS : PITH_UNARY_PLUS;
-        if (!pith_parser_emit(parser, PITH_OP_UNARY, op, 0)) return false;
+        if (!pith_parser_emit(parser, PITH_OP_UNARY, (int32_t)op, 0)) return false;
     }
     return pith_parse_filters(parser, true);
 }

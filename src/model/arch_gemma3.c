@@ -33,7 +33,7 @@ static void load_window_rope(pith_loader *loader) {
 static void set_scales(pith_loader *loader) {
     pith_hparams *hparams = &loader->model->hparams;
     const pith_layer *layer = &loader->model->layers[0];
-    float width = hparams->n_layer == LAYERS_OF_27B ? (float)(hparams->n_embd / layer->n_head)
+    float width = hparams->n_layer == LAYERS_OF_27B ? (float)hparams->n_embd / (float)layer->n_head
                                                     : (float)layer->head_dim;
     hparams->attention_scale = 1.0f / sqrtf(width);
     hparams->embed_scale = sqrtf((float)hparams->n_embd);

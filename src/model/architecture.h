@@ -107,8 +107,8 @@ const pith_weight *pith_load_vector(pith_loader *loader, int32_t layer, const ch
 void pith_load_embedding(pith_loader *loader);
 /* The weights of a layer as most decoders have them: norms, q, k, v, output with optional
  * biases; dense or experts. */
-void pith_load_attention(pith_loader *loader, uint32_t layer);
-void pith_load_ffn(pith_loader *loader, uint32_t layer);
+void pith_load_attention(pith_loader *loader, uint32_t il);
+void pith_load_ffn(pith_loader *loader, uint32_t il);
 /* Fails when the file holds a tensor that nobody asked for: a graph that ignores weights gives
  * wrong answers. */
 void pith_load_nothing_left(pith_loader *loader);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The template engine gives byte for byte what jinja2 3.1.6 gave for each case of tests/data/chat/engine_cases.json,
- * and fails where jinja2 fails (with the same text where the template raises). Not run: bigint_01, integers beyond 64
- * bits, which the engine refuses with a sentence; that it does is checked. */
+ * The template engine gives byte for byte what jinja2 3.1.6 gave for each case of
+ * tests/data/chat/engine_cases.json, and fails where jinja2 fails (with the same text where the
+ * template raises). Not run: bigint_01, integers beyond 64 bits, which the engine refuses with a
+ * sentence; that it does is checked. */
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200809L /* setenv */
+#endif
+
 #include "template_cases.h"
 
 #include <setjmp.h>
@@ -23,7 +28,8 @@ static void test_cases(void **state) {
     for (size_t i = 0; i < n; i++) {
         const json_t *c = json_array_get(cases, i), *source = json_object_get(c, "template");
         const char *id = json_string_value(json_object_get(c, "id"));
-        case_result result = run_case(c, (pith_span){json_string_value(source), json_string_length(source)});
+        case_result result =
+            run_case(c, (pith_span){json_string_value(source), json_string_length(source)});
         if (strcmp(id, "bigint_01") == 0) {
             assert_false(result.passed);
             assert_non_null(strstr(result.why, "64 bits"));
@@ -41,7 +47,11 @@ static void test_cases(void **state) {
 }
 
 int main(void) {
+#if defined(_WIN32)
+    _putenv_s("TZ", "UTC");
+#else
     setenv("TZ", "UTC", 1);
+#endif
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
