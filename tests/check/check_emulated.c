@@ -1,7 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tiers that the machine at hand may lack, compiled a second time against instructions that it has.
- * Invariant: the kernels are the shipped sources, only their dot product is another instruction with the same result. */
+ * Tiers that the machine at hand may lack, compiled a second time against instructions that it has (CMakeLists.txt here).
+ * avxvnni: the shipped sources with vpdpbusd in its AVX-512 encoding, 256 bits wide; the instruction computes the same.
+ * Invariant: only that encoding differs, so what passes here passes on a machine with AVX-VNNI. */
 #include "check.h"
+
+#if defined(CHECK_EMULATED_AVXVNNI)
+
+void check_mul_q4_0_avxvnni(const pith_mul *args);
+void check_mul_q4_1_avxvnni(const pith_mul *args);
+void check_mul_q5_0_avxvnni(const pith_mul *args);
+void check_mul_q5_1_avxvnni(const pith_mul *args);
+void check_mul_q8_0_avxvnni(const pith_mul *args);
+void check_mul_q4_k_avxvnni(const pith_mul *args);
+void check_mul_q5_k_avxvnni(const pith_mul *args);
+void check_mul_q6_k_avxvnni(const pith_mul *args);
+void check_attend_i8_avxvnni(const pith_attend *args);
+
+const char *check_emulated(size_t index, uint32_t machine, uint32_t *features,
+                           pith_kernels *kernels) {
+    if (index > 0 || !(machine & PITH_CPU_AVX512) || (machine & PITH_CPU_AVXVNNI)) return NULL;
+    *features = PITH_CPU_AVX2 | PITH_CPU_AVXVNNI;
+    pith_kernels_init(kernels, PITH_CPU_AVX2);
+    kernels->mul[PITH_TYPE_Q4_0] = check_mul_q4_0_avxvnni;
+    kernels->mul[PITH_TYPE_Q4_1] = check_mul_q4_1_avxvnni;
+    kernels->mul[PITH_TYPE_Q5_0] = check_mul_q5_0_avxvnni;
+    kernels->mul[PITH_TYPE_Q5_1] = check_mul_q5_1_avxvnni;
+    kernels->mul[PITH_TYPE_Q8_0] = check_mul_q8_0_avxvnni;
+    kernels->mul[PITH_TYPE_Q4_K] = check_mul_q4_k_avxvnni;
+    kernels->mul[PITH_TYPE_Q5_K] = check_mul_q5_k_avxvnni;
+    kernels->mul[PITH_TYPE_Q6_K] = check_mul_q6_k_avxvnni;
+    kernels->attend_i8 = check_attend_i8_avxvnni;
+    return "avxvnni, with vpdpbusd in its AVX-512 encoding";
+}
+
+#else
 
 const char *check_emulated(size_t index, uint32_t machine, uint32_t *features,
                            pith_kernels *kernels) {
@@ -11,3 +43,5 @@ const char *check_emulated(size_t index, uint32_t machine, uint32_t *features,
     (void)kernels;
     return NULL;
 }
+
+#endif

@@ -160,8 +160,7 @@ static void run_slot(check_context *ctx, const slot *s) {
 
 /* Checks every slot whose kernel differs from `below`. how: native or emulated. */
 static void check_table(const options *o, totals *sum, const pith_kernels *below,
-                        const pith_kernels *kernels, uint32_t features, const char *how,
-                        const char *emulated_name) {
+                        const pith_kernels *kernels, uint32_t features, const char *how) {
     pith_kernels ref;
     pith_kernels_init(&ref, 0);
     for (size_t i = 0; i < N_SLOTS; i++) {
@@ -176,8 +175,8 @@ static void check_table(const options *o, totals *sum, const pith_kernels *below
         else
             sum->passed++;
         if (o->verbose || ctx.n_failed)
-            printf("%-18s %-34s %-8s %s, %u cases%s\n", ctx.slot, ctx.function, how,
-                   ctx.n_failed ? "FAILED" : "ok", ctx.n_case, emulated_name);
+            printf("%-18s %-34s %-8s %s, %u cases\n", ctx.slot, ctx.function, how,
+                   ctx.n_failed ? "FAILED" : "ok", ctx.n_case);
     }
 }
 
@@ -213,13 +212,14 @@ static void check_tiers(const options *o, totals *sum) {
         if (!(machine & tiers[i].bit)) continue;
         features |= tiers[i].bit;
         pith_kernels_init(&kernels, features);
-        check_table(o, sum, &below, &kernels, features, "native", "");
+        check_table(o, sum, &below, &kernels, features, "native");
         below = kernels;
     }
     for (size_t i = 0; (name = check_emulated(i, machine, &features, &kernels)) != NULL; i++) {
-        pith_kernels_init(&below, 0);
+        pith_kernels_init(&below, features & machine);
         emulated_features |= features;
-        check_table(o, sum, &below, &kernels, features, "emulated", name);
+        if (o->verbose) printf("emulated: %s\n", name);
+        check_table(o, sum, &below, &kernels, features, "emulated");
     }
     for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++)
         if (!(machine & tiers[i].bit))
