@@ -54,6 +54,7 @@ static pith_status settle_storage(pith_engine *engine, const pith_engine_options
     return PITH_OK;
 }
 
+/* options->exact asks for nothing more: the backend computes every row in the exact contract. */
 pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *options,
                                pith_error *error) {
     uint32_t n_threads = 0, n_cores = (uint32_t)pith_cpu_count();

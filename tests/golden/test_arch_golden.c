@@ -263,7 +263,7 @@ static void golden_files(void **state) {
     char path[PATH_BYTES];
     const way ways[] = {full_pack, normal_pack, normal_mmap, full_mmap};
     (void)state;
-    assert_int_equal(try_folder(own_folder(path), ways, 4), 8);
+    assert_true(try_folder(own_folder(path), ways, 4) >= 8);
 }
 
 static void larger_set(void **state) {
