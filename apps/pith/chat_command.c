@@ -69,12 +69,12 @@ static void command_system(pith_chat_state *s, const char *rest) {
 }
 
 static void command_history(pith_chat_state *s, const char *rest) {
-    size_t i;
-    json_t *message;
     (void)rest;
-    json_array_foreach(s->chat.messages, i, message)
+    for (size_t i = 0; i < json_array_size(s->chat.messages); i++) {
+        const json_t *message = json_array_get(s->chat.messages, i);
         fprintf(stderr, "%s: %s\n", json_string_value(json_object_get(message, "role")),
                 json_string_value(json_object_get(message, "content")));
+    }
 }
 
 static pith_status save(const json_t *messages, const char *path, pith_error *error) {
@@ -105,14 +105,13 @@ static void command_save(pith_chat_state *s, const char *rest) {
 }
 
 /* Whether json is a list of {"role", "content"}; tells what is wrong. */
-static bool is_conversation(const char *path, json_t *json) {
-    size_t i;
-    json_t *message;
+static bool is_conversation(const char *path, const json_t *json) {
     if (!json_is_array(json)) {
         pith_cli_fail_text("%s is no list of messages", path);
         return false;
     }
-    json_array_foreach(json, i, message) {
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        const json_t *message = json_array_get(json, i);
         if (json_is_string(json_object_get(message, "role")) &&
             json_is_string(json_object_get(message, "content")))
             continue;
