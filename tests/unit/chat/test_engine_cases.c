@@ -17,7 +17,7 @@
 static void test_cases(void **state) {
     (void)state;
     char path[1024];
-    size_t size, n_passed = 0;
+    size_t size = 0, n_passed = 0;
     pith_error error = {0};
     json_t *cases = NULL;
     snprintf(path, sizeof path, "%s/tests/data/chat/engine_cases.json", getenv("PITH_SOURCE_DIR"));
