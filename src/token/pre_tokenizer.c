@@ -60,6 +60,9 @@
 static const char patterns[] =
     /* GPT2 */ "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+|" SIGNS "|" S "+(?!" NOT_S ")|" S "+"
                "\0"
+               /* GPT2_DIGITS */ "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+|\\p{N}|" SIGNS "|" S
+               "+(?=\\p{N})|" S "+(?!" NOT_S ")|" S "+"
+               "\0"
     /* L3 */ CL100K("\\p{N}{1,3}") "\0"
     /* L3_RUNS */ CL100K("\\p{N}+") "\0"
     /* Q2 */ CL100K("\\p{N}") "\0"
@@ -191,10 +194,10 @@ static const pith_pre_tokenizer pre_tokenizers[] = {
     {"exaone4", 0, ONE(GPT2)}, {"mpt", NFC, ONE(GPT2)}, {"olmo", NFC, ONE(GPT2)},
     {"jais", 0, ONE(GPT2)}, {"trillion", 0, ONE(GPT2)}, {"granite-docling", 0, ONE(GPT2)},
     {"jina-v1-en", 0, ONE(GPT2)}, {"jina-v2-code", STRIP, ONE(GPT2)}, {"roberta-bpe", 0, ONE(GPT2)},
-    {"starcoder", 0, TWO(NUMBER, GPT2)}, {"refact", 0, TWO(NUMBER, GPT2)},
-    {"codeshell", 0, TWO(NUMBER, GPT2)}, {"exaone", 0, TWO(NUMBER, GPT2)},
-    {"minerva-7b", 0, TWO(NUMBER, GPT2)}, {"mellum2", 0, TWO(NUMBER, GPT2)},
-    {"command-r", 0, TWO(NUMBER, GPT2)}, {"smollm", 0, TWO(NUMBER, GPT2)},
+    {"starcoder", 0, ONE(GPT2_DIGITS)}, {"refact", 0, ONE(GPT2_DIGITS)},
+    {"codeshell", 0, ONE(GPT2_DIGITS)}, {"exaone", 0, ONE(GPT2_DIGITS)},
+    {"minerva-7b", 0, ONE(GPT2_DIGITS)}, {"mellum2", 0, ONE(GPT2_DIGITS)},
+    {"command-r", 0, ONE(GPT2_DIGITS)}, {"smollm", 0, ONE(GPT2_DIGITS)},
     {"falcon", 0, 3, {PITH_STAGE_PUNCT_FALCON, PITH_STAGE_GPT2, PITH_STAGE_THREE_DIGITS}},
     {"deepseek-llm", 0, 6, {PITH_STAGE_NEWLINE, PITH_STAGE_DEEPSEEK_LETTERS,
                             PITH_STAGE_DEEPSEEK_SIGNS, PITH_STAGE_TRAILING_SPACE,
@@ -245,6 +248,7 @@ const char *pith_stage_pattern(pith_stage stage) {
 pith_word_split *pith_stage_scanner(pith_stage stage) {
     switch (stage) {
     case PITH_STAGE_GPT2: return pith_split_gpt2;
+    case PITH_STAGE_GPT2_DIGITS: return pith_split_gpt2_digits;
     case PITH_STAGE_L3: return pith_split_l3;
     case PITH_STAGE_L3_RUNS: return pith_split_l3_runs;
     case PITH_STAGE_Q2: return pith_split_q2;

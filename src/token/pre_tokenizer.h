@@ -9,6 +9,7 @@
 /* A stage cuts every piece of the stage before it into its matches and the gaps between them. */
 typedef enum pith_stage {
     PITH_STAGE_GPT2,
+    PITH_STAGE_GPT2_DIGITS, /* \p{N}, then GPT2 on what lies between */
     PITH_STAGE_L3,
     PITH_STAGE_L3_RUNS,
     PITH_STAGE_Q2,

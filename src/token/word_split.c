@@ -13,6 +13,7 @@
  */
 #include "token/word_split.h"
 
+#include "token/ascii_split.h"
 #include "token/byte_words.h"
 #include "token/char_class.h"
 
@@ -105,14 +106,18 @@ static inline size_t other_end(const char *text, size_t at, size_t end, unsigned
     return at;
 }
 
-/* White space at `at` that no earlier alternative takes. newlines: `\s*[\r\n]+` goes first, so
- * that a run ends after its last newline. Then `\s+(?!\S)`: all at the end of the text, else all
- * but the last character; then `\s+`. */
-static inline size_t space_end(const char *text, size_t at, size_t end, bool newlines) {
+/* White space at `at` that no earlier alternative takes. newlines: `\s*[\r\n]+` goes first, so that a
+ * run ends after its last newline. Then `\s+(?!\S)`: all at the end of the text (a character with a
+ * bit of `border` ends it too), else all but the last character; then `\s+`. */
+static inline size_t space_end(const char *text, size_t at, size_t end, bool newlines,
+                               unsigned border) {
     size_t size, last = at, after_newline = at, to = at;
     while (to < end) {
         unsigned bits = pith_char_at(text, to, end, &size);
-        if (!(bits & SPACE)) break;
+        if (!(bits & SPACE)) {
+            if (bits & border) end = to;
+            break;
+        }
         last = to;
         to += size;
         if (bits & NEWLINE) after_newline = to;
@@ -121,8 +126,9 @@ static inline size_t space_end(const char *text, size_t at, size_t end, bool new
     return to == end || last == at ? to : last;
 }
 
-/* GPT2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-static inline size_t next_gpt2(const char *text, size_t at, size_t end) {
+/* GPT2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+ * digits: every number is a piece by itself, and the text between numbers stands alone. */
+static inline size_t next_gpt2(const char *text, size_t at, size_t end, bool digits) {
     size_t size, from = at;
     unsigned bits = pith_char_at(text, at, end, &size);
     if (text[at] == '\'') {
@@ -130,12 +136,17 @@ static inline size_t next_gpt2(const char *text, size_t at, size_t end) {
         if (bytes) return at + bytes;
     }
     if (text[at] == ' ' && end - at > 1) {
-        bits = pith_char_at(text, at + 1, end, &size);
-        if (!(bits & SPACE)) from = at + 1;
+        size_t next_size;
+        unsigned next = pith_char_at(text, at + 1, end, &next_size);
+        if (!(next & (digits ? SPACE | NUMBER : SPACE))) {
+            bits = next;
+            size = next_size;
+            from = at + 1;
+        }
     }
     if (bits & LETTER) return word_end(text, from + size, end, LETTER);
-    if (bits & SPACE) return space_end(text, at, end, false);
-    if (bits & NUMBER) return number_end(text, from + size, end, 0);
+    if (bits & SPACE) return space_end(text, at, end, false, digits ? NUMBER : 0);
+    if (bits & NUMBER) return digits ? from + size : number_end(text, from + size, end, 0);
     return other_end(text, from + size, end, SPACE | LETTER | NUMBER, TAIL_NONE);
 }
 
@@ -165,7 +176,7 @@ static inline size_t next_cl100k(const char *text, size_t at, size_t end, struct
     if (!(bits & SPACE)) return other_end(text, at + size, end, not, rules.tail);
     if (text[at] == ' ' && end - at > 1 && !(next & not ))
         return other_end(text, at + size + next_size, end, not, rules.tail);
-    return space_end(text, at, end, true);
+    return space_end(text, at, end, true, 0);
 }
 
 /* U*W+ from `at`: U takes all it can; where no W follows, it gives back to its last character that
@@ -224,7 +235,7 @@ static inline size_t next_o200k(const char *text, size_t at, size_t end, struct 
         next = pith_char_at(text, at + 1, end, &next_size);
         if (!(next & not )) return other_end(text, at + 1 + next_size, end, not, rules.tail);
     }
-    return space_end(text, at, end, true);
+    return space_end(text, at, end, true, 0);
 }
 
 static inline bool is_ascii_letter(char c) {
@@ -256,7 +267,7 @@ static inline size_t match_d3(const char *text, size_t at, size_t end) {
         while (from < end && (text[from] == '\r' || text[from] == '\n')) from++;
         return from;
     }
-    return bits & SPACE ? space_end(text, at, end, true) : at;
+    return bits & SPACE ? space_end(text, at, end, true, 0) : at;
 }
 
 static inline size_t next_d3(const char *text, size_t at, size_t end) {
@@ -270,16 +281,53 @@ static inline size_t next_d3(const char *text, size_t at, size_t end) {
     return at;
 }
 
-size_t pith_split_gpt2(const char *text, size_t at, size_t end, size_t *ends, size_t capacity) {
+/* Ends from the fast lane, where there is room for a block of them. 0: the scanner has to look. */
+static inline size_t fast_ends(pith_ascii_shape shape, const char *text, size_t at, size_t end,
+                               size_t *ends, size_t room) {
+    if (end - at < PITH_ASCII_BLOCK || room < PITH_ASCII_BLOCK) return 0;
+    return pith_ascii_split(shape, text, at, ends);
+}
+
+static inline size_t fill_gpt2(const char *text, size_t at, size_t end, size_t *ends,
+                               size_t capacity, bool digits) {
+    const pith_ascii_shape shape = digits ? PITH_ASCII_GPT2_DIGITS : PITH_ASCII_GPT2;
     size_t n = 0;
-    while (at < end && n < capacity) ends[n++] = at = next_gpt2(text, at, end);
+    while (at < end && n < capacity) {
+        size_t more = fast_ends(shape, text, at, end, ends + n, capacity - n);
+        if (!more) ends[n + more++] = next_gpt2(text, at, end, digits);
+        n += more;
+        at = ends[n - 1];
+    }
     return n;
+}
+
+size_t pith_split_gpt2(const char *text, size_t at, size_t end, size_t *ends, size_t capacity) {
+    return fill_gpt2(text, at, end, ends, capacity, false);
+}
+
+size_t pith_split_gpt2_digits(const char *text, size_t at, size_t end, size_t *ends,
+                              size_t capacity) {
+    return fill_gpt2(text, at, end, ends, capacity, true);
 }
 
 static inline size_t fill_cl100k(const char *text, size_t at, size_t end, size_t *ends,
                                  size_t capacity, struct rules rules) {
     size_t n = 0;
     while (at < end && n < capacity) ends[n++] = at = next_cl100k(text, at, end, rules);
+    return n;
+}
+
+/* L3 and Q2: the fast lane first. */
+static inline size_t fill_cl100k_fast(const char *text, size_t at, size_t end, size_t *ends,
+                                      size_t capacity, struct rules rules) {
+    const pith_ascii_shape shape = rules.number == 3 ? PITH_ASCII_L3 : PITH_ASCII_Q2;
+    size_t n = 0;
+    while (at < end && n < capacity) {
+        size_t more = fast_ends(shape, text, at, end, ends + n, capacity - n);
+        if (!more) ends[n + more++] = next_cl100k(text, at, end, rules);
+        n += more;
+        at = ends[n - 1];
+    }
     return n;
 }
 
@@ -292,7 +340,7 @@ static inline size_t fill_o200k(const char *text, size_t at, size_t end, size_t 
 
 size_t pith_split_l3(const char *text, size_t at, size_t end, size_t *ends, size_t capacity) {
     const struct rules rules = {.word = LETTER, .number = 3, .tail = TAIL_NEWLINES};
-    return fill_cl100k(text, at, end, ends, capacity, rules);
+    return fill_cl100k_fast(text, at, end, ends, capacity, rules);
 }
 
 size_t pith_split_l3_runs(const char *text, size_t at, size_t end, size_t *ends, size_t capacity) {
@@ -302,7 +350,7 @@ size_t pith_split_l3_runs(const char *text, size_t at, size_t end, size_t *ends,
 
 size_t pith_split_q2(const char *text, size_t at, size_t end, size_t *ends, size_t capacity) {
     const struct rules rules = {.word = LETTER, .number = 1, .tail = TAIL_NEWLINES};
-    return fill_cl100k(text, at, end, ends, capacity, rules);
+    return fill_cl100k_fast(text, at, end, ends, capacity, rules);
 }
 
 size_t pith_split_q35(const char *text, size_t at, size_t end, size_t *ends, size_t capacity) {

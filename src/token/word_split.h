@@ -13,14 +13,15 @@ typedef size_t pith_word_split(const char *text, size_t at, size_t end, size_t *
                                size_t capacity);
 
 pith_word_split pith_split_gpt2;
-pith_word_split pith_split_l3;      /* cl100k shape, numbers by threes */
-pith_word_split pith_split_l3_runs; /* ... whole numbers */
-pith_word_split pith_split_q2;      /* ... single digits */
-pith_word_split pith_split_q35;     /* ... single digits, marks are part of words */
-pith_word_split pith_split_seed;    /* ... single digits, punctuation takes no newlines along */
-pith_word_split pith_split_o2;      /* o200k shape: words by case, numbers by threes */
-pith_word_split pith_split_o2_one;  /* ... single digits */
-pith_word_split pith_split_tekken;  /* ... single digits, no contractions */
-pith_word_split pith_split_d3;      /* deepseek-v3 */
+pith_word_split pith_split_gpt2_digits; /* every number by itself, and what lies between them */
+pith_word_split pith_split_l3;          /* cl100k shape, numbers by threes */
+pith_word_split pith_split_l3_runs;     /* ... whole numbers */
+pith_word_split pith_split_q2;          /* ... single digits */
+pith_word_split pith_split_q35;         /* ... single digits, marks are part of words */
+pith_word_split pith_split_seed;        /* ... single digits, punctuation takes no newlines along */
+pith_word_split pith_split_o2;          /* o200k shape: words by case, numbers by threes */
+pith_word_split pith_split_o2_one;      /* ... single digits */
+pith_word_split pith_split_tekken;      /* ... single digits, no contractions */
+pith_word_split pith_split_d3;          /* deepseek-v3 */
 
 #endif
