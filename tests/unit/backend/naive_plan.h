@@ -135,7 +135,7 @@ static inline void naive_attend(naive *m, const pith_op *op, int32_t position) {
     double *s = calloc((size_t)position + 1, sizeof *s);
     for (uint32_t h = 0; h < a->n_head; h++) {
         uint32_t g = h / (a->n_head / a->n_head_kv);
-        double top = -INFINITY, sum = 0,
+        double top = -HUGE_VAL, sum = 0,
                *out = m->values[op->first_result] + (size_t)h * a->head_dim_v;
         for (int32_t t = first; t <= position; t++) {
             s[t] = 0;
@@ -158,7 +158,7 @@ static inline void naive_attend(naive *m, const pith_op *op, int32_t position) {
 }
 
 static inline void naive_gate(const pith_moe_op *o, double *p, uint32_t n, pith_gating gating) {
-    double top = -INFINITY, sum = 0;
+    double top = -HUGE_VAL, sum = 0;
     (void)o;
     for (uint32_t i = 0; i < n; i++) top = p[i] > top ? p[i] : top;
     for (uint32_t i = 0; i < n; i++) sum += exp(p[i] - top);
