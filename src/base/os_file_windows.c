@@ -48,13 +48,16 @@ static pith_status fail_open(const char *name, DWORD code, pith_error *error) {
     char why[64];
     pith_os_error_text((int)code, why, sizeof why);
     bool missing = code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND;
+    if (code == ERROR_NOT_ENOUGH_MEMORY)
+        return pith_fail(error, PITH_ERROR_MEMORY, "%s: %s", name, why);
     return pith_fail(error, missing ? PITH_ERROR_NOT_FOUND : PITH_ERROR_IO, "%s: %s", name, why);
 }
 
-/* NULL when the path is not UTF-8 or memory is short. Released with pith_free. */
-static wchar_t *wide_path(const char *path) {
+/* NULL when the path is not UTF-8 or memory is short; *code says which. Released with pith_free. */
+static wchar_t *wide_path(const char *path, DWORD *code) {
     int count = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
     wchar_t *wide = count > 0 ? pith_alloc_array((size_t)count, sizeof *wide) : NULL;
+    *code = count > 0 ? ERROR_NOT_ENOUGH_MEMORY : ERROR_INVALID_NAME;
     if (wide) (void)MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, count);
     return wide;
 }
@@ -78,8 +81,9 @@ static pith_status adopt(HANDLE handle, const char *name, pith_os_file *out, pit
 }
 
 pith_status pith_os_file_open(const char *path, pith_os_file *out, pith_error *error) {
-    wchar_t *wide = wide_path(path);
-    if (!wide) return fail_open(path, ERROR_INVALID_NAME, error);
+    DWORD code;
+    wchar_t *wide = wide_path(path, &code);
+    if (!wide) return fail_open(path, code, error);
     DWORD attributes = GetFileAttributesW(wide);
     if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY)) {
         pith_free(wide);
@@ -87,7 +91,7 @@ pith_status pith_os_file_open(const char *path, pith_os_file *out, pith_error *e
     }
     HANDLE handle = CreateFileW(wide, GENERIC_READ, SHARE_ALL, NULL, OPEN_EXISTING,
                                 FILE_ATTRIBUTE_NORMAL, NULL);
-    DWORD code = handle == INVALID_HANDLE_VALUE ? GetLastError() : 0;
+    code = handle == INVALID_HANDLE_VALUE ? GetLastError() : 0;
     pith_free(wide);
     if (code) return fail_open(path, code, error);
     return adopt(handle, path, out, error);
