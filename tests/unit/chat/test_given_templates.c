@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Templates of published models: every case of DATA/templates/given/NAME.json renders NAME.jinja byte for byte, or fails
- * where jinja2 fails. The templates belong to their publishers and are not in this repository: DATA is $PITH_TEST_DATA,
- * or ../shared/data beside the sources. Without them the test is skipped. */
+ * Templates of published models: every case of DATA/templates/given/NAME.json renders NAME.jinja
+ * byte for byte, or fails where jinja2 fails. The templates belong to their publishers and are not
+ * in this repository: DATA is $PITH_TEST_DATA, or ../shared/data beside the sources. Without them
+ * the test is skipped. */
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200809L /* setenv */
+#endif
+
 #include "template_cases.h"
 
 #include <dirent.h>
@@ -28,7 +33,9 @@ static void run_file(const char *folder, const char *name, size_t *n_cases, size
         case_result result = run_case(c, (pith_span){source, template_size});
         ++*n_cases;
         *n_passed += result.passed;
-        if (!result.passed) print_error("%s %s: %s\n", name, json_string_value(json_object_get(c, "id")), result.why);
+        if (!result.passed)
+            print_error("%s %s: %s\n", name, json_string_value(json_object_get(c, "id")),
+                        result.why);
     }
     json_decref(cases);
     free(text);
@@ -62,7 +69,11 @@ static void test_given(void **state) {
 }
 
 int main(void) {
+#if defined(_WIN32)
+    _putenv_s("TZ", "UTC");
+#else
     setenv("TZ", "UTC", 1);
+#endif
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_given)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
