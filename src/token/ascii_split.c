@@ -34,7 +34,7 @@ static inline void read_classes(const char *text, uint8_t *classes) {
         uint8_t digit = (uint8_t)(c - '0') < 10 ? DIGIT : 0;
         uint8_t tab = (uint8_t)(c - '\t') < 5 ? SPACE : 0;
         uint8_t blank = c == ' ' ? SPACE | BLANK : 0;
-        uint8_t newline = (c == '\n') | (c == '\r') ? NEWLINE : 0;
+        uint8_t newline = c == '\n' || c == '\r' ? NEWLINE : 0;
         uint8_t quote = c == '\'' ? QUOTE : 0;
         uint8_t high = c >= 0x80 ? HIGH : 0;
         classes[i] = (uint8_t)(letter | digit | tab | blank | newline | quote | high);
