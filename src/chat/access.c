@@ -108,7 +108,7 @@ static bool resolve_index(int64_t index, size_t n, size_t *at) {
 static bool char_at(pith_render *render, const pith_string *string, size_t index, pith_value *out) {
     uint32_t code;
     size_t at = pith_string_offset(string, index);
-    if (string->n_chars != string->size && !pith_heap_charge(&render->heap, at / 16)) return false;
+    if (string->n_chars != string->size && !pith_heap_charge(&render->heap, at / 8)) return false;
     if (at >= string->size) return pith_render_give(pith_value_text(&render->heap, ""), out);
     size_t size = pith_utf8_decode(string->data + at, string->size - at, &code);
     return pith_render_give(pith_value_string(pith_string_slice(&render->heap, string, at, size)),
@@ -215,7 +215,7 @@ static bool pick_chars(pith_render *render, const pith_string *string, slice_ran
 
 static bool slice_string(pith_render *render, const pith_string *string, slice_range range,
                          pith_value *out) {
-    if (!pith_heap_charge(&render->heap, string->size / 16)) return false;
+    if (!pith_heap_charge(&render->heap, string->size / 4)) return false;
     if (range.step == 1 || range.n <= 1) {
         size_t from = range.n > 0 ? pith_string_offset(string, (size_t)range.start) : 0;
         size_t to = range.n > 0 ? pith_string_offset(string, (size_t)range.start + range.n) : 0;

@@ -86,17 +86,18 @@ static size_t read_entity(pith_span text, uint32_t *code) {
 /* White space becomes single blanks, entities become characters. */
 static const pith_string *tidy(pith_heap *heap, const pith_string *text) {
     pith_builder builder;
-    bool pending = false;
+    bool pending = false, pending_user = false;
     size_t skip_to = 0;
     pith_builder_init(&builder, heap);
     for (pith_walk walk = pith_walk_begin(text); pith_walk_next(&walk);) {
         uint32_t code;
         if (walk.at < skip_to) continue;
         if ((pith_unicode_flags(walk.code) & PITH_UNICODE_SPACE) != 0) {
+            if (!pending) pending_user = walk.is_user;
             pending = builder.size > 0;
             continue;
         }
-        if (pending) pith_builder_bytes(&builder, " ", 1, walk.is_user);
+        if (pending) pith_builder_bytes(&builder, " ", 1, pending_user);
         pending = false;
         size_t size =
             walk.code == '&'

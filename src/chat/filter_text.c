@@ -14,7 +14,7 @@ static bool change_case(pith_render *render, const pith_call *call, pith_case_st
                         pith_value *out) {
     const pith_string *text = pith_call_text(render, call);
     if (text == NULL || !pith_call_bind_nothing(render, call)) return false;
-    if (!pith_heap_charge(&render->heap, text->size / 16)) return false;
+    if (!pith_heap_charge(&render->heap, text->size / 4)) return false;
     return pith_render_give(pith_value_string(pith_unicode_change(&render->heap, text, style)),
                             out);
 }
@@ -121,7 +121,7 @@ bool pith_filter_indent(pith_render *render, const pith_call *call, pith_value *
     }
     text = call->self.as.string;
     indent = indentation(render, call, arguments[0]);
-    if (indent == NULL || !pith_heap_charge(&render->heap, text->size / 16)) return false;
+    if (indent == NULL || !pith_heap_charge(&render->heap, text->size / 4)) return false;
     pith_builder_init(&builder, &render->heap);
     if (pith_value_truth(arguments[1])) pith_builder_string(&builder, indent);
     indent_lines(&builder, text, indent, pith_value_truth(arguments[2]));
@@ -221,7 +221,7 @@ bool pith_filter_wordcount(pith_render *render, const pith_call *call, pith_valu
         inside = is_word;
     }
     *out = pith_int(n);
-    return pith_heap_charge(&render->heap, text->size / 16);
+    return pith_heap_charge(&render->heap, text->size / 4);
 }
 
 bool pith_filter_string(pith_render *render, const pith_call *call, pith_value *out) {

@@ -59,13 +59,13 @@ bool pith_machine_report(pith_render *render) {
         break;
     case PITH_FAULT_OVER_MEMORY:
         render->status = pith_fail(error, PITH_ERROR_LIMIT,
-                                   "line %u: the template needs more than %d bytes of memory", line,
-                                   PITH_TEMPLATE_MAX_MEMORY);
+                                   "line %u: the template needs more than %zu bytes of memory",
+                                   line, render->heap.limit);
         break;
     case PITH_FAULT_OVER_STEPS:
         render->status =
-            pith_fail(error, PITH_ERROR_LIMIT, "line %u: the template needs more than %d steps",
-                      line, PITH_TEMPLATE_MAX_STEPS);
+            pith_fail(error, PITH_ERROR_LIMIT, "line %u: the template needs more than %llu steps",
+                      line, (unsigned long long)render->heap.step_limit);
         break;
     case PITH_FAULT_OVER_DEPTH:
         render->status = pith_fail(error, PITH_ERROR_LIMIT,
@@ -82,10 +82,22 @@ bool pith_machine_report(pith_render *render) {
 
 /* ---- the stack ---- */
 
+bool pith_machine_init(pith_render *render) {
+    enum { FIRST_STACK = 64 };
+    render->stack = pith_alloc_array(FIRST_STACK, sizeof *render->stack);
+    if (render->stack == NULL) {
+        pith_heap_fail(&render->heap, PITH_FAULT_MEMORY);
+        return false;
+    }
+    render->stack_capacity = FIRST_STACK;
+    render->next = render->program->code;
+    return pith_sink_push(render);
+}
+
 bool pith_machine_push(pith_render *render, pith_value value) {
     enum { MAX_STACK = 1 << 22 };
     if (render->n_stack == render->stack_capacity) {
-        size_t capacity = render->stack_capacity == 0 ? 64 : render->stack_capacity * 2;
+        size_t capacity = render->stack_capacity * 2;
         if (capacity > MAX_STACK) {
             pith_heap_fail(&render->heap, PITH_FAULT_OVER_MEMORY);
             return false;
@@ -118,11 +130,11 @@ static void jump(pith_render *render, int32_t by) {
 
 bool pith_machine_write(pith_render *render, const pith_string *string) {
     pith_builder *builder = &render->sink->builder;
-    if (string->size > PITH_TEMPLATE_MAX_OUTPUT - builder->size) {
+    if (string->size > render->output_limit - builder->size) {
         if (render->status != PITH_OK) return false;
         render->status = pith_fail(render->error, PITH_ERROR_LIMIT,
-                                   "line %u: the template writes more than %d bytes",
-                                   current_line(render), PITH_TEMPLATE_MAX_OUTPUT);
+                                   "line %u: the template writes more than %zu bytes",
+                                   current_line(render), render->output_limit);
         return false;
     }
     pith_builder_string(builder, string);

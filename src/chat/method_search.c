@@ -43,7 +43,7 @@ static bool take_range(pith_render *render, const pith_call *call, pith_value *s
     range->is_outside = start > end;
     range->from = range->is_outside ? 0 : pith_string_offset(self, (size_t)start);
     range->to = range->is_outside ? 0 : pith_string_offset(self, (size_t)end);
-    return pith_heap_charge(&render->heap, self->n_chars == self->size ? 1 : 1 + self->size / 16);
+    return pith_heap_charge(&render->heap, self->n_chars == self->size ? 1 : 1 + self->size / 4);
 }
 
 /* The byte offset of `sub` in the range; SIZE_MAX: it is not there. */

@@ -101,7 +101,7 @@ static bool split(pith_render *render, const pith_call *call, bool from_right, p
     uint64_t limit = maximum < 0 ? UINT64_MAX : (uint64_t)maximum;
     pith_heap *heap = &render->heap;
     pith_list *parts = pith_list_new(heap, 4);
-    if (parts == NULL || !pith_heap_charge(heap, self->size / 16)) return false;
+    if (parts == NULL || !pith_heap_charge(heap, self->size / 4)) return false;
     bool ok;
     if (arguments[0].kind == PITH_KIND_ABSENT || arguments[0].kind == PITH_KIND_NONE) {
         ok = from_right ? rsplit_words(heap, self, limit, parts)

@@ -17,7 +17,7 @@ static bool give(const pith_string *string, pith_value *out) {
 static bool change_case(pith_render *render, const pith_call *call, pith_case_style style,
                         pith_value *out) {
     const pith_string *self = call->self.as.string;
-    if (!pith_call_bind_nothing(render, call) || !pith_heap_charge(&render->heap, self->size / 16))
+    if (!pith_call_bind_nothing(render, call) || !pith_heap_charge(&render->heap, self->size / 4))
         return false;
     return give(pith_unicode_change(&render->heap, self, style), out);
 }
@@ -151,7 +151,7 @@ static bool all_have(pith_render *render, const pith_call *call, uint32_t flags,
         result = (pith_unicode_flags(walk.code) & flags) != 0;
     }
     *out = pith_bool(result);
-    return pith_call_bind_nothing(render, call) && pith_heap_charge(&render->heap, self->size / 16);
+    return pith_call_bind_nothing(render, call) && pith_heap_charge(&render->heap, self->size / 4);
 }
 
 bool pith_method_isalnum(pith_render *render, const pith_call *call, pith_value *out) {
@@ -204,7 +204,7 @@ static bool is_cased(pith_render *render, const pith_call *call, uint32_t with, 
         spoiled = (flags & without) != 0;
     }
     *out = pith_bool(found && !spoiled);
-    return pith_call_bind_nothing(render, call) && pith_heap_charge(&render->heap, self->size / 16);
+    return pith_call_bind_nothing(render, call) && pith_heap_charge(&render->heap, self->size / 4);
 }
 
 bool pith_method_islower(pith_render *render, const pith_call *call, pith_value *out) {
@@ -229,5 +229,5 @@ bool pith_method_istitle(pith_render *render, const pith_call *call, pith_value 
         after_cased = is_capital || is_small;
     }
     *out = pith_bool(found && !spoiled);
-    return pith_call_bind_nothing(render, call) && pith_heap_charge(&render->heap, self->size / 16);
+    return pith_call_bind_nothing(render, call) && pith_heap_charge(&render->heap, self->size / 4);
 }

@@ -201,8 +201,8 @@ static bool repeat_string(pith_render *render, const pith_string *string, int64_
             pith_heap_fail(&render->heap, PITH_FAULT_OVER_MEMORY);
             return false;
         }
-        if (!pith_heap_charge(&render->heap, (uint64_t)times * (1 + string->size / 64)))
-            return false;
+        uint64_t bytes = (uint64_t)times * string->size; /* both below 2^29 */
+        if (!pith_heap_charge(&render->heap, bytes / 64)) return false;
         pith_builder_reserve(&builder, string->size * (size_t)times);
         pith_builder_repeat(&builder, string, (size_t)times);
     }

@@ -1,53 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading `(a, b, key=c, *more, **keys)`.
+ * Reading `(a, b, key=c, *more, key=d, **keys)`.
  *
  * On the machine's stack: the values in order, then for each keyword its name and its value, then
- * *more, then **keys. So keywords must stand before the starred ones here; Python would also take
- * them between.
+ * *more, then **keys. The code of a keyword that stands behind *more is moved before it.
  */
 #include "chat/parse_arguments.h"
 
-/* Which kinds of argument have been seen: they must come in this order. */
-typedef enum stage { POSITIONAL, KEYWORDS, STAR, DOUBLE_STAR } stage;
+/* Which kinds of argument have been seen: they must come in this order, but for keywords behind *.
+ */
+typedef enum argument_stage { POSITIONAL, KEYWORDS, STAR, DOUBLE_STAR } argument_stage;
 
-static bool parse_starred(pith_parser *parser, pith_arguments *arguments, stage *at, stage kind) {
-    if (*at >= kind)
+typedef struct argument_reading {
+    pith_arguments *arguments;
+    argument_stage at;
+    int32_t star; /* where the code of *more begins */
+} argument_reading;
+
+static bool parse_starred(pith_parser *parser, argument_reading *reading, argument_stage kind) {
+    if (reading->at >= kind) {
         return pith_parser_fail(parser, "the arguments of a call are in the wrong order");
-    *at = kind;
-    arguments->flags |= kind == STAR ? PITH_CALL_STAR : PITH_CALL_DOUBLE_STAR;
+    }
+    reading->at = kind;
+    reading->arguments->flags |= kind == STAR ? PITH_CALL_STAR : PITH_CALL_DOUBLE_STAR;
+    if (kind == STAR) reading->star = pith_parser_here(parser);
     parser->token++;
     return pith_parse_expression(parser);
 }
 
-static bool parse_keyword(pith_parser *parser, pith_arguments *arguments, stage *at) {
+static bool parse_keyword(pith_parser *parser, argument_reading *reading) {
     pith_span name;
-    if (*at > KEYWORDS)
-        return pith_parser_fail(parser, "keyword arguments must come before * and **");
-    *at = KEYWORDS;
-    arguments->n_keywords++;
-    if (!pith_parser_take_name(parser, &name) || !pith_parser_emit_string(parser, name))
+    int32_t from = pith_parser_here(parser);
+    if (reading->at == DOUBLE_STAR) {
+        return pith_parser_fail(parser, "keyword arguments must come before **");
+    }
+    reading->arguments->n_keywords++;
+    if (!pith_parser_take_name(parser, &name) || !pith_parser_emit_string(parser, name)) {
         return false;
+    }
     parser->token++; /* the = */
-    return pith_parse_expression(parser);
+    if (!pith_parse_expression(parser)) return false;
+    if (reading->at == STAR) {
+        int32_t size = pith_parser_here(parser) - from;
+        if (!pith_parser_swap(parser, reading->star, from)) return false;
+        reading->star += size;
+    } else {
+        reading->at = KEYWORDS;
+    }
+    return true;
 }
 
-static bool parse_argument(pith_parser *parser, pith_arguments *arguments, stage *at) {
-    if (pith_parser_is(parser, PITH_TOKEN_MULTIPLY))
-        return parse_starred(parser, arguments, at, STAR);
-    if (pith_parser_is(parser, PITH_TOKEN_POWER))
-        return parse_starred(parser, arguments, at, DOUBLE_STAR);
-    if (pith_parser_is(parser, PITH_TOKEN_NAME) && parser->token[1].kind == PITH_TOKEN_ASSIGN) {
-        return parse_keyword(parser, arguments, at);
+static bool parse_argument(pith_parser *parser, argument_reading *reading) {
+    if (pith_parser_is(parser, PITH_TOKEN_MULTIPLY)) return parse_starred(parser, reading, STAR);
+    if (pith_parser_is(parser, PITH_TOKEN_POWER)) {
+        return parse_starred(parser, reading, DOUBLE_STAR);
     }
-    if (*at != POSITIONAL)
+    if (pith_parser_is(parser, PITH_TOKEN_NAME) && parser->token[1].kind == PITH_TOKEN_ASSIGN) {
+        return parse_keyword(parser, reading);
+    }
+    if (reading->at != POSITIONAL) {
         return pith_parser_fail(parser, "an argument without a name follows one with a name");
-    arguments->n++;
+    }
+    reading->arguments->n++;
     return pith_parse_expression(parser);
 }
 
 bool pith_parse_arguments(pith_parser *parser, pith_arguments *arguments) {
-    stage at = POSITIONAL;
+    argument_reading reading = {.arguments = arguments};
     bool is_first = true;
     *arguments = (pith_arguments){0};
     if (!pith_parser_expect(parser, PITH_TOKEN_PAREN_OPEN)) return false;
@@ -56,7 +75,7 @@ bool pith_parse_arguments(pith_parser *parser, pith_arguments *arguments) {
             if (!pith_parser_expect(parser, PITH_TOKEN_COMMA)) return false;
             if (pith_parser_skip(parser, PITH_TOKEN_PAREN_CLOSE)) break;
         }
-        if (!parse_argument(parser, arguments, &at)) return false;
+        if (!parse_argument(parser, &reading)) return false;
     }
     return true;
 }

@@ -153,9 +153,7 @@ bool pith_parse_operators(pith_parser *parser) {
     return true;
 }
 
-/* Swaps the code [from, middle) with [middle, here). Jumps are relative and stay inside of their
- * piece. */
-static bool swap_code(pith_parser *parser, int32_t from, int32_t middle) {
+bool pith_parser_swap(pith_parser *parser, int32_t from, int32_t middle) {
     pith_instruction *code = parser->program->code;
     size_t n_first = (size_t)(middle - from),
            n_second = (size_t)(pith_parser_here(parser) - middle);
@@ -192,7 +190,8 @@ static bool parse_condition(pith_parser *parser, int32_t start, int32_t *ends) {
         !pith_parser_emit(parser, PITH_OP_JUMP_IF_FALSE, size + 1, 0))
         return false;
     parser->n_soft--;
-    return swap_code(parser, start, middle) && pith_parser_emit_chained(parser, PITH_OP_JUMP, ends);
+    return pith_parser_swap(parser, start, middle) &&
+           pith_parser_emit_chained(parser, PITH_OP_JUMP, ends);
 }
 
 bool pith_parse_expression(pith_parser *parser) {

@@ -82,6 +82,10 @@ bool pith_parser_emit_back(pith_parser *parser, int32_t target); /* JUMP to an e
 
 /* ---- parse_operators.c, parse_expression.c ---- */
 
+/* Swaps the code [from, middle) with [middle, here). Jumps are relative and stay inside of their
+ * piece. */
+bool pith_parser_swap(pith_parser *parser, int32_t from, int32_t middle);
+
 enum pith_tuple_flag {
     PITH_TUPLE_PLAIN = 0,
     PITH_TUPLE_NO_CONDITION = 1 /* elements without `if ... else` (the head of a for tag) */

@@ -56,6 +56,17 @@ typedef struct pith_frame {
     bool is_captured; /* push what was written */
 } pith_frame;
 
+/* What is rendered, and how far it may go: the published limits, or less (tests, fuzzing). */
+typedef struct pith_render_task {
+    const json_t *context;
+    const char *const *trusted; /* as in pith_template_render; may be NULL */
+    int64_t now;
+    size_t memory_limit, output_limit; /* bytes */
+    uint64_t step_limit;
+} pith_render_task;
+pith_status pith_template_render_task(const pith_template *tpl, const pith_render_task *task,
+                                      pith_rendered *out, pith_error *error);
+
 typedef struct pith_render pith_render;
 struct pith_render {
     pith_heap heap;
@@ -71,7 +82,8 @@ struct pith_render {
     pith_frame frames[PITH_TEMPLATE_MAX_DEPTH];
     size_t n_frames;
     size_t n_native; /* filters that call filters, at the moment */
-    int64_t now;     /* for strftime_now; -1: the clock */
+    size_t output_limit;
+    int64_t now; /* for strftime_now; -1: the clock */
     pith_status status;
     pith_error *error;
 };
@@ -88,6 +100,7 @@ bool pith_render_give(pith_value value, pith_value *out);
 
 /* ---- machine.c, machine_scope.c, machine_call.c, machine_loop.c ---- */
 
+bool pith_machine_init(pith_render *render); /* the stack and the outermost sink */
 bool pith_machine_run(pith_render *render);
 /* Turns a fault of the heap into a sentence, unless there is one already. Always false. */
 bool pith_machine_report(pith_render *render);

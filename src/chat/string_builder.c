@@ -118,8 +118,20 @@ void pith_builder_string(pith_builder *builder, const pith_string *string) {
 }
 
 void pith_builder_repeat(pith_builder *builder, const pith_string *string, size_t n) {
-    if (string->size == 0) return;
-    for (size_t i = 0; i < n && !builder->failed; i++) pith_builder_string(builder, string);
+    if (string->size == 0 || n == 0) return;
+    if (n > builder->heap->limit / string->size) n = builder->heap->limit / string->size + 1;
+    if (!pith_builder_reserve(builder, string->size * n)) return;
+    if (string->pieces != NULL) {
+        for (size_t i = 0; i < n && !builder->failed; i++) pith_builder_string(builder, string);
+        return;
+    }
+    char *to = builder->data + builder->size;
+    size_t total = string->size * n, done = string->size;
+    memcpy(to, string->data, done);
+    for (; done < total; done += done)
+        memcpy(to + done, to, done < total - done ? done : total - done);
+    builder->n_chars += string->n_chars * n;
+    note_author(builder, total, string->is_user);
 }
 
 pith_string *pith_builder_finish(pith_builder *builder) {

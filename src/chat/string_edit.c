@@ -54,7 +54,7 @@ const pith_string *pith_string_strip(pith_heap *heap, const pith_string *string,
         if (!is_among(heap, chars, string->data + to - size, size)) break;
         to -= size;
     }
-    if (!pith_heap_charge(heap, 1 + (string->size - (to - from)) / 16)) return NULL;
+    if (!pith_heap_charge(heap, 1 + (string->size - (to - from)) / 4)) return NULL;
     if (to - from == string->size) return string;
     return pith_string_slice(heap, string, from, to - from);
 }
@@ -117,7 +117,7 @@ size_t pith_string_line_end(const pith_string *string, size_t at) {
 pith_list *pith_string_lines(pith_heap *heap, const pith_string *string, bool keeps_ends) {
     pith_list *lines = pith_list_new(heap, 4);
     size_t from = 0, at = 0;
-    if (!pith_heap_charge(heap, string->size / 16)) return NULL;
+    if (!pith_heap_charge(heap, string->size / 4)) return NULL;
     while (lines != NULL && from < string->size) {
         size_t end = at < string->size ? pith_string_line_end(string, at) : 0;
         if (end == 0 && at < string->size) {
@@ -139,7 +139,7 @@ const pith_string *pith_string_pad(pith_heap *heap, const pith_string *string, s
     pith_builder builder;
     if (before == 0 && behind == 0) return string;
     pith_builder_init(&builder, heap);
-    if (!pith_heap_charge(heap, (before + behind) / 16)) return NULL;
+    if (!pith_heap_charge(heap, (before + behind) / 4)) return NULL;
     for (size_t i = 0; i < before && !builder.failed; i++) pith_builder_char(&builder, fill, false);
     pith_builder_string(&builder, string);
     for (size_t i = 0; i < behind && !builder.failed; i++) pith_builder_char(&builder, fill, false);

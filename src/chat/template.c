@@ -71,12 +71,11 @@ static void load_globals(pith_render *render) {
     }
 }
 
-static bool prepare(pith_render *render, const json_t *context, const char *const *trusted) {
+static bool prepare(pith_render *render, const pith_render_task *task) {
     render->root = pith_heap_array(&render->heap, render->program->n_symbols, sizeof *render->root);
     if (render->root == NULL) return false;
     load_globals(render);
-    render->next = render->program->code;
-    return pith_context_load(render, context, trusted) && pith_sink_push(render);
+    return pith_context_load(render, task->context, task->trusted) && pith_machine_init(render);
 }
 
 /* The text of the outermost sink, with its spans. */
@@ -102,33 +101,43 @@ static pith_status give_result(pith_render *render, pith_rendered *out) {
     return PITH_OK;
 }
 
-pith_status pith_template_render(const pith_template *tpl, const json_t *context,
-                                 const char *const *trusted, int64_t now, pith_rendered *out,
-                                 pith_error *error) {
+pith_status pith_template_render_task(const pith_template *tpl, const pith_render_task *task,
+                                      pith_rendered *out, pith_error *error) {
     *out = (pith_rendered){.n_spans = 0};
-    if (!json_is_object(context)) {
+    if (!json_is_object(task->context)) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the context of a template must be a JSON object");
     }
     pith_render *render = pith_alloc_zero(1, sizeof *render);
     if (render == NULL) return pith_fail_memory(error, "rendering a template", sizeof *render);
-    pith_heap_init(&render->heap, PITH_TEMPLATE_MAX_MEMORY, PITH_TEMPLATE_MAX_STEPS);
+    pith_heap_init(&render->heap, task->memory_limit, task->step_limit);
     render->program = &tpl->program;
-    render->now = now;
+    render->output_limit = task->output_limit;
+    render->now = task->now;
     render->error = error;
-    pith_status status = PITH_OK;
-    if (!prepare(render, context, trusted)) {
+    pith_status status;
+    if (!prepare(render, task)) {
         pith_machine_report(render);
         status = render->status;
-    } else if (!pith_machine_run(render)) {
-        status = render->status;
     } else {
-        status = give_result(render, out);
+        status = pith_machine_run(render) ? give_result(render, out) : render->status;
     }
     pith_free(render->stack);
     pith_heap_deinit(&render->heap);
     pith_free(render);
     return status;
+}
+
+pith_status pith_template_render(const pith_template *tpl, const json_t *context,
+                                 const char *const *trusted, int64_t now, pith_rendered *out,
+                                 pith_error *error) {
+    pith_render_task task = {.context = context,
+                             .trusted = trusted,
+                             .now = now,
+                             .memory_limit = PITH_TEMPLATE_MAX_MEMORY,
+                             .output_limit = PITH_TEMPLATE_MAX_OUTPUT,
+                             .step_limit = PITH_TEMPLATE_MAX_STEPS};
+    return pith_template_render_task(tpl, &task, out, error);
 }
 
 void pith_rendered_deinit(pith_rendered *rendered) {

@@ -13,6 +13,7 @@
 #include "chat/unicode_case.h"
 
 uint32_t pith_unicode_flags(uint32_t code) {
+    if (code < 128) return pith_unicode_ascii[code];
     if (code > 0x10FFFF) return 0;
     size_t low = 0, high = pith_unicode_runs_n - 1;
     while (low < high) {

@@ -51,7 +51,8 @@ typedef struct pith_case_expansion {
     uint16_t to[3]; /* 0 behind the end */
 } pith_case_expansion;
 
-extern const uint32_t pith_unicode_runs[];
+extern const uint32_t pith_unicode_runs[];     /* first code << 10 | flags, up to the next one */
+extern const uint16_t pith_unicode_ascii[128]; /* the flags once more, for the common case */
 extern const pith_case_range pith_unicode_upper[], pith_unicode_lower[], pith_unicode_title[];
 extern const pith_case_expansion pith_unicode_upper_full[], pith_unicode_title_full[];
 extern const size_t pith_unicode_runs_n, pith_unicode_upper_n, pith_unicode_lower_n,

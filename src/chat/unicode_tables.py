@@ -100,6 +100,10 @@ def main():
         print("    " + " ".join("0x%08xu," % (code << 10 | flags) for code, flags in runs[i:i + 8]))
     print("};")
     print("const size_t pith_unicode_runs_n = sizeof pith_unicode_runs / sizeof *pith_unicode_runs;\n")
+    print("const uint16_t pith_unicode_ascii[128] = {")
+    for i in range(0, 128, 16):
+        print("    " + " ".join("0x%03x," % flags_of(code) for code in range(i, i + 16)))
+    print("};\n")
     print_ranges("pith_unicode_upper", case_ranges(upper))
     print_ranges("pith_unicode_lower", case_ranges(lower))
     print_ranges("pith_unicode_title", case_ranges(different))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running golden cases of the template engine: what test_engine_cases and test_given_templates share.
- * A case is {"id", "context", "expected" | "error" + "error_kind", optional leniencies}; see tests/data/chat. */
+ * Running golden cases of the template engine: what test_engine_cases and test_given_templates
+ * share. A case is {"id", "context", "expected" | "error" + "error_kind", optional leniencies}; see
+ * tests/data/chat. */
 #ifndef PITH_TESTS_TEMPLATE_CASES_H
 #define PITH_TESTS_TEMPLATE_CASES_H
 
@@ -41,15 +42,17 @@ static void explain_difference(case_result *result, pith_span got, pith_span wan
     size_t at = 0;
     while (at < got.size && at < want.size && got.data[at] == want.data[at]) at++;
     size_t from = at < 20 ? 0 : at - 20;
-    snprintf(result->why, sizeof result->why, "differs at byte %zu: got %zu bytes ...%.*s, expected %zu ...%.*s", at,
-             got.size, (int)(got.size - from < 80 ? got.size - from : 80), got.data + from, want.size,
+    snprintf(result->why, sizeof result->why,
+             "differs at byte %zu: got %zu bytes ...%.*s, expected %zu ...%.*s", at, got.size,
+             (int)(got.size - from < 80 ? got.size - from : 80), got.data + from, want.size,
              (int)(want.size - from < 80 ? want.size - from : 80), want.data + from);
 }
 
 static bool text_is(const pith_rendered *rendered, const json_t *expected) {
     pith_span got = {rendered->text.data, rendered->text.size};
     return json_is_string(expected) &&
-           pith_span_equal(got, (pith_span){json_string_value(expected), json_string_length(expected)});
+           pith_span_equal(got,
+                           (pith_span){json_string_value(expected), json_string_length(expected)});
 }
 
 /* Spans must cover the text without gaps. */
@@ -63,27 +66,30 @@ static bool spans_are_sound(const pith_rendered *rendered) {
     return at == rendered->text.size;
 }
 
-static case_result judge(const json_t *c, pith_status status, const pith_error *error, const pith_rendered *rendered) {
+static case_result judge(const json_t *c, pith_status status, const pith_error *error,
+                         const pith_rendered *rendered) {
     case_result result = {.passed = false};
     const json_t *expected = json_object_get(c, "expected"), *message = json_object_get(c, "error");
     const char *kind = json_string_value(json_object_get(c, "error_kind"));
     if (status == PITH_OK) {
         pith_span got = {rendered->text.data, rendered->text.size};
-        result.passed = text_is(rendered, expected) || text_is(rendered, json_object_get(c, "expected_if_generator_is_list"));
+        result.passed = text_is(rendered, expected) ||
+                        text_is(rendered, json_object_get(c, "expected_if_generator_is_list"));
         if (result.passed && !spans_are_sound(rendered)) {
             result.passed = false;
             snprintf(result.why, sizeof result.why, "the spans do not cover the text");
         } else if (!result.passed && expected == NULL) {
-            snprintf(result.why, sizeof result.why, "should fail (%s: %s), gave %.*s", kind, json_string_value(message),
-                     (int)(got.size < 100 ? got.size : 100), got.data);
+            snprintf(result.why, sizeof result.why, "should fail (%s: %s), gave %.*s", kind,
+                     json_string_value(message), (int)(got.size < 100 ? got.size : 100), got.data);
         } else if (!result.passed) {
             pith_span want = {json_string_value(expected), json_string_length(expected)};
             explain_difference(&result, got, want);
         }
         return result;
     }
-    result.passed = message != NULL && (strcmp(kind, "raise_exception") != 0 ||
-                                        strncmp(error->text, json_string_value(message), sizeof error->text - 1) == 0);
+    result.passed = message != NULL &&
+                    (strcmp(kind, "raise_exception") != 0 ||
+                     strncmp(error->text, json_string_value(message), sizeof error->text - 1) == 0);
     if (!result.passed) snprintf(result.why, sizeof result.why, "failed with: %s", error->text);
     return result;
 }
@@ -96,7 +102,8 @@ static case_result run_case(const json_t *c, pith_span template_text) {
     pith_rendered rendered = {0};
     pith_status status = pith_template_new(template_text, &tpl, &error);
     if (status == PITH_OK) {
-        status = pith_template_render(tpl, json_object_get(c, "context"), trusted, PITH_CASE_NOW, &rendered, &error);
+        status = pith_template_render(tpl, json_object_get(c, "context"), trusted, PITH_CASE_NOW,
+                                      &rendered, &error);
     }
     case_result result = judge(c, status, &error, &rendered);
     pith_rendered_deinit(&rendered);

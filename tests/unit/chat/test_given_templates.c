@@ -18,7 +18,7 @@
 /* Adds to the counts; prints what fails. */
 static void run_file(const char *folder, const char *name, size_t *n_cases, size_t *n_passed) {
     char path[2048];
-    size_t size, template_size;
+    size_t size = 0, template_size = 0;
     json_t *cases = NULL;
     pith_error error = {0};
     snprintf(path, sizeof path, "%s/%s.json", folder, name);
