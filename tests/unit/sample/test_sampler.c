@@ -204,8 +204,8 @@ static size_t expected_kept(pith_candidate *list, size_t n, size_t k, double p, 
         n = i;
     }
     size_t kept = 0;
-    long double limit =
-        (long double)list[0].logit + (min_p > 0 ? logl((long double)min_p) : -INFINITY);
+    long double limit = (long double)list[0].logit +
+                        (min_p > 0 ? logl((long double)min_p) : -(long double)INFINITY);
     while (kept < n && (long double)list[kept].logit >= limit) kept++;
     qsort(list, kept, sizeof *list, by_id);
     return kept;
