@@ -50,6 +50,17 @@ static void climb_avx2(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avx2);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avx2);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avx2);
+    SET(pack[PITH_TYPE_F32], pith_pack_f32_avx2);
+    SET(pack[PITH_TYPE_F16], pith_pack_f16_avx2);
+    SET(pack[PITH_TYPE_BF16], pith_pack_bf16_avx2);
+    SET(pack[PITH_TYPE_Q4_0], pith_pack_q4_0_avx2);
+    SET(pack[PITH_TYPE_Q4_1], pith_pack_q4_1_avx2);
+    SET(pack[PITH_TYPE_Q5_0], pith_pack_q5_0_avx2);
+    SET(pack[PITH_TYPE_Q5_1], pith_pack_q5_1_avx2);
+    SET(pack[PITH_TYPE_Q8_0], pith_pack_q8_0_avx2);
+    SET(pack[PITH_TYPE_Q4_K], pith_pack_q4_k_avx2);
+    SET(pack[PITH_TYPE_Q5_K], pith_pack_q5_k_avx2);
+    SET(pack[PITH_TYPE_Q6_K], pith_pack_q6_k_avx2);
     SET(quantize, pith_quantize_avx2);
     SET(rms_norm, pith_rms_norm_avx2);
     SET(layer_norm, pith_layer_norm_avx2);

@@ -13,8 +13,8 @@
 enum {
     DOT_PAIRS = 0,
     DOT_BYTE_PLANES = 1, /* planes of an 8-bit code */
-    DOT_TOKENS = 6,      /* tokens of a tile: sums and weights fill 15 registers */
-    DOT_PAIR_TOKENS = 6
+    DOT_TOKENS = 5,      /* tokens of a tile: sums and weights fill 15 registers */
+    DOT_PAIR_TOKENS = 5
 };
 
 #if defined(PITH_EMULATE_AVXVNNI)

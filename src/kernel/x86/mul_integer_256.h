@@ -117,7 +117,7 @@ ALWAYS_INLINE void prefetch(const uint8_t *panel, int j, const pith_type type) {
 /* One chunk of n groups with tokens t0 .. t0 + T - 1, whose chains are c[first ..]. */
 ALWAYS_INLINE void tile(const pith_q8 *q8, const chunk *w, chains *c, uint32_t t0, uint32_t first,
                         uint32_t g0, int n, const int T, const bool wide, const pith_type type) {
-    scalars v;
+    _Alignas(64) scalars v;
     const int8_t *x = q8->q + t0 * q8->q_stride + (size_t)g0 * PITH_GROUP;
     scalars_read(&v, q8, t0 * q8->d_stride + g0, n, T, type);
     if (has_minima(type)) add_minima(w, &v, n, c->acc_min + first, T, type);
@@ -166,9 +166,9 @@ ALWAYS_INLINE void chains_store(const chains *c, float *y, size_t y_stride, uint
 /* Up to PASS tokens from t0 with one panel. */
 ALWAYS_INLINE void pass_wide(const pith_mul *args, const uint8_t *panel, float *y, uint32_t t0,
                              uint32_t tokens, const pith_type type) {
-    uint8_t codes[MAX_CODES];
-    chains c;
-    chunk w;
+    _Alignas(64) uint8_t codes[MAX_CODES];
+    _Alignas(64) chains c;
+    _Alignas(64) chunk w;
     w.unpacked = codes;
     w.panel = NULL;
     chains_clear(&c, tokens);
@@ -184,8 +184,8 @@ ALWAYS_INLINE void pass_wide(const pith_mul *args, const uint8_t *panel, float *
 /* T tokens with one panel, codes straight from it. */
 ALWAYS_INLINE void pass_few(const pith_mul *args, const uint8_t *panel, float *y, const int T,
                             const pith_type type) {
-    chains c;
-    chunk w;
+    _Alignas(64) chains c;
+    _Alignas(64) chunk w;
     w.unpacked = NULL;
     chains_clear(&c, (uint32_t)T);
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, panel += chunk_bytes(type)) {
