@@ -58,10 +58,10 @@ bool pith_method_list_copy(pith_render *render, const pith_call *call, pith_valu
 
 bool pith_method_list_count(pith_render *render, const pith_call *call, pith_value *out) {
     static const char *const names[] = {"value"};
-    const pith_list *list = call->self.as.list;
+    const pith_list *list = pith_value_to_list(&render->heap, call->self);
     pith_value wanted;
     int64_t n = 0;
-    if (!pith_call_bind(render, call, names, 1, 1, &wanted)) return false;
+    if (list == NULL || !pith_call_bind(render, call, names, 1, 1, &wanted)) return false;
     for (size_t i = 0; i < list->n; i++)
         n += pith_value_equal(&render->heap, list->items[i], wanted);
     *out = pith_int(n);
@@ -70,9 +70,9 @@ bool pith_method_list_count(pith_render *render, const pith_call *call, pith_val
 
 bool pith_method_list_index(pith_render *render, const pith_call *call, pith_value *out) {
     static const char *const names[] = {"value"};
-    const pith_list *list = call->self.as.list;
+    const pith_list *list = pith_value_to_list(&render->heap, call->self);
     pith_value wanted;
-    if (!pith_call_bind(render, call, names, 1, 1, &wanted)) return false;
+    if (list == NULL || !pith_call_bind(render, call, names, 1, 1, &wanted)) return false;
     for (size_t i = 0; i < list->n; i++) {
         if (!pith_value_equal(&render->heap, list->items[i], wanted)) continue;
         *out = pith_int((int64_t)i);

@@ -93,7 +93,8 @@ const pith_function *pith_methods_find(pith_kind kind, pith_span name, bool *is_
         methods = list_methods;
         refused = list_refused;
         break;
-    case PITH_KIND_TUPLE: methods = tuple_methods; break;
+    case PITH_KIND_TUPLE:
+    case PITH_KIND_RANGE: methods = tuple_methods; break;
     case PITH_KIND_CYCLER: methods = cycler_methods; break;
     default: return NULL;
     }

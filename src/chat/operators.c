@@ -70,6 +70,22 @@ static bool divide_ints(int64_t a, int64_t b, int64_t *quotient, int64_t *remain
     return true;
 }
 
+/* a / b, correctly rounded: beyond 2^53 a plain division would round three times. The quotient is
+ * made bit by bit until it has 62 bits; what is left over becomes its last bit. */
+static double divide_exactly(int64_t a, int64_t b) {
+    enum { WHOLE = 53, BITS = 62 };
+    uint64_t x = magnitude(a), y = magnitude(b), quotient = x / y, rest = x % y;
+    if (x >> WHOLE == 0 && y >> WHOLE == 0) return (double)a / (double)b;
+    int exponent = 0;
+    for (; rest != 0 && quotient >> (BITS - 1) == 0; exponent--) {
+        bool fits = rest >= y - rest; /* 2 * rest >= y, without overflow */
+        rest = fits ? rest - (y - rest) : rest + rest;
+        quotient = quotient << 1 | fits;
+    }
+    double value = ldexp((double)(quotient | (rest != 0)), exponent);
+    return (a < 0) != (b < 0) ? -value : value;
+}
+
 static bool power_ints(pith_render *render, int64_t base, int64_t exponent, pith_value *out) {
     int64_t result = 1;
     if (exponent < 0) {
@@ -100,7 +116,7 @@ static bool operate_ints(pith_render *render, pith_binary op, int64_t a, int64_t
     case PITH_BINARY_MULTIPLY: fits = multiply_ints(a, b, &result); break;
     case PITH_BINARY_DIVIDE:
         if (b == 0) return fail_zero(render);
-        *out = pith_float((double)a / (double)b);
+        *out = pith_float(divide_exactly(a, b));
         return true;
     case PITH_BINARY_FLOOR_DIVIDE:
         if (b == 0) return fail_zero(render);
