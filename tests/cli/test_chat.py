@@ -51,7 +51,10 @@ class Terminal:
 
     def __init__(self, *arguments, home=None, env=None):
         import pty
-        self.master, slave = pty.openpty()
+        try:
+            self.master, slave = pty.openpty()
+        except OSError as reason:
+            raise Skip(f"no pseudo-terminal can be had here: {reason}") from reason
         merged = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG"))}
         merged.update(TERM="xterm", PITH_HOME=home or os.path.join(FOLDER, "home"), **(env or {}))
         self.process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=slave, stdout=slave, stderr=slave, env=merged,
