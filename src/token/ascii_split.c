@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Splitting without looking at characters one by one. The 64 bytes of a block become a mask for each
- * class, bit i for byte i; where a piece starts follows from masks and their neighbours (shifts):
+ * Splitting without looking at characters one by one. The 64 bytes of a block become a mask for
+ * each class, bit i for byte i; where a piece starts follows from masks and their neighbours
+ * (shifts):
  *
  *   text      I   l i k e   i t ,   1 9 9 0 !
  *   letters   1 0 1 1 1 1 0 1 1 0 0 0 0 0 0 0
  *   starts    1 1 0 0 0 0 1 0 0 1 1 1 0 0 0 1     (cl100k shape, digits by threes: "199", "0")
  *
  * Only what is certain is given out: `known` ends three bytes before the first byte that is not
- * ASCII (a contraction and the character behind it), and in front of white space that goes on behind
- * the block where its end matters. tests/unit/token/test_splitter.c compares with PCRE2.
- * Invariant: the first byte of a block starts a piece. Read next: word_split.c, the scanners for all
- * other text, whose comments name the alternatives.
+ * ASCII (a contraction and the character behind it), and in front of white space that goes on
+ * behind the block where its end matters. tests/unit/token/test_splitter.c compares with PCRE2.
+ * Invariant: the first byte of a block starts a piece. Read next: word_split.c, the scanners for
+ * all other text, whose comments name the alternatives.
  */
 #include "token/ascii_split.h"
 

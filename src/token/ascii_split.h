@@ -14,8 +14,9 @@ typedef enum pith_ascii_shape {
     PITH_ASCII_L3           /* ... digits by threes */
 } pith_ascii_shape;
 
-/* Writes the ends of pieces that lie in the 64 bytes from `at`, where a piece starts, as far as they
- * are certain; at most 64. 0: none is (other than ASCII near by, or a longer piece); ask the scanner. */
+/* Writes the ends of pieces that lie in the 64 bytes from `at`, where a piece starts, as far as
+ * they are certain; at most 64. 0: none is (other than ASCII near by, or a longer piece); ask the
+ * scanner. */
 size_t pith_ascii_split(pith_ascii_shape shape, const char *text, size_t at, size_t *ends);
 
 #endif

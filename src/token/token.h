@@ -86,7 +86,8 @@ typedef struct pith_text_span {
  * merge across a border
  * between a parsed and an unparsed span). add_special: BOS/EOS/CLS/SEP as the vocabulary asks; BOS
  * is not doubled.
- * Fails only for lack of memory. */
+ * Fails for lack of memory, for a model without
+ * vocabulary, and for more than 2 GiB of text. */
 pith_status pith_tokenizer_encode(const pith_tokenizer *tokenizer, const pith_text_span *spans,
                                   size_t n_spans, bool add_special, pith_ids *ids,
                                   pith_error *error);
@@ -95,7 +96,7 @@ pith_status pith_tokenizer_encode(const pith_tokenizer *tokenizer, const pith_te
 typedef struct pith_detok {
     const pith_tokenizer *tokenizer;
     bool show_control; /* control tokens appear as text */
-    bool started;      /* the first token's leading space has been dealt with (SPM) */
+    bool started; /* a text has begun: its first space is kept (set it to go on behind a prompt) */
     char pending[4];
     uint8_t n_pending;
     pith_buffer text; /* result of the last push */

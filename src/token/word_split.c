@@ -106,9 +106,9 @@ static inline size_t other_end(const char *text, size_t at, size_t end, unsigned
     return at;
 }
 
-/* White space at `at` that no earlier alternative takes. newlines: `\s*[\r\n]+` goes first, so that a
- * run ends after its last newline. Then `\s+(?!\S)`: all at the end of the text (a character with a
- * bit of `border` ends it too), else all but the last character; then `\s+`. */
+/* White space at `at` that no earlier alternative takes. newlines: `\s*[\r\n]+` goes first, so
+ * that a run ends after its last newline. Then `\s+(?!\S)`: all at the end of the text (a
+ * character with a bit of `border` ends it too), else all but the last character; then `\s+`. */
 static inline size_t space_end(const char *text, size_t at, size_t end, bool newlines,
                                unsigned border) {
     size_t size, last = at, after_newline = at, to = at;
