@@ -45,9 +45,17 @@ static pith_order compare_numbers(pith_value a, pith_value b) {
     return a.as.real != a.as.real || b.as.real != b.as.real ? PITH_ORDER_NONE : PITH_ORDER_EQUAL;
 }
 
-static pith_order compare_strings(const pith_string *a, const pith_string *b) {
+/* Long strings cost steps by what is looked at. */
+static pith_order compare_strings(pith_heap *heap, const pith_string *a, const pith_string *b) {
+    size_t shared = a->size < b->size ? a->size : b->size;
+    if (!pith_heap_charge(heap, shared / 64)) return PITH_ORDER_NONE;
     int order = pith_string_compare(a, b);
     return order < 0 ? PITH_ORDER_LESS : order > 0 ? PITH_ORDER_GREATER : PITH_ORDER_EQUAL;
+}
+
+static bool strings_equal(pith_heap *heap, const pith_string *a, const pith_string *b) {
+    if (a->size != b->size || !pith_heap_charge(heap, a->size / 64)) return false;
+    return pith_span_equal(pith_string_span(a), pith_string_span(b));
 }
 
 /* ---- equality ---- */
@@ -96,8 +104,7 @@ static bool equal_at(pith_heap *heap, pith_value a, pith_value b, int depth) {
     case PITH_KIND_ABSENT:
     case PITH_KIND_UNDEFINED:
     case PITH_KIND_NONE: return true;
-    case PITH_KIND_STRING:
-        return pith_span_equal(pith_string_span(a.as.string), pith_string_span(b.as.string));
+    case PITH_KIND_STRING: return strings_equal(heap, a.as.string, b.as.string);
     case PITH_KIND_LIST:
     case PITH_KIND_TUPLE: return lists_equal(heap, a.as.list, b.as.list, depth + 1);
     case PITH_KIND_DICT: return dicts_equal(heap, a.as.dict, b.as.dict, depth + 1);
@@ -123,7 +130,7 @@ pith_order pith_value_compare(pith_heap *heap, pith_value a, pith_value b) {
         if (!pith_heap_charge(heap, 1)) return PITH_ORDER_NONE;
         if (pith_value_is_number(a) && pith_value_is_number(b)) return compare_numbers(a, b);
         if (a.kind != b.kind) return PITH_ORDER_NONE;
-        if (a.kind == PITH_KIND_STRING) return compare_strings(a.as.string, b.as.string);
+        if (a.kind == PITH_KIND_STRING) return compare_strings(heap, a.as.string, b.as.string);
         if (a.kind != PITH_KIND_LIST && a.kind != PITH_KIND_TUPLE) return PITH_ORDER_NONE;
         const pith_list *x = a.as.list, *y = b.as.list;
         size_t i = 0;
@@ -157,6 +164,7 @@ static bool hash_at(pith_heap *heap, pith_value value, int depth, uint64_t *hash
     case PITH_KIND_DICT:
     case PITH_KIND_VIEW: return false;
     case PITH_KIND_STRING:
+        if (!pith_heap_charge(heap, value.as.string->size / 16)) return false;
         *hash = pith_hash(value.as.string->data, value.as.string->size, 3);
         return true;
     case PITH_KIND_BOOL:

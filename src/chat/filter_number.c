@@ -18,6 +18,12 @@ static bool fail_number(pith_render *render, const pith_call *call) {
                             pith_kind_name(call->self.kind));
 }
 
+/* Reading a number costs by the length of its text. */
+static bool charge_text(pith_render *render, const pith_call *call) {
+    if (call->self.kind != PITH_KIND_STRING) return true;
+    return pith_heap_charge(&render->heap, call->self.as.string->size / 8);
+}
+
 bool pith_filter_abs(pith_render *render, const pith_call *call, pith_value *out) {
     if (!pith_call_bind_nothing(render, call)) return false;
     if (!pith_value_is_number(call->self)) return fail_number(render, call);
@@ -58,6 +64,7 @@ bool pith_filter_int(pith_render *render, const pith_call *call, pith_value *out
         return true;
     }
     if (subject.kind == PITH_KIND_STRING) {
+        if (!charge_text(render, call)) return false;
         if (pith_int_parse(pith_string_span(subject.as.string), (int)base, &integer)) {
             *out = pith_int(integer);
             return true;
@@ -80,6 +87,7 @@ bool pith_filter_float(pith_render *render, const pith_call *call, pith_value *o
     if (call->self.kind == PITH_KIND_UNDEFINED)
         return pith_render_fail_undefined(render, call->self);
     *out = fallback.kind != PITH_KIND_ABSENT ? fallback : pith_float(0.0);
+    if (!charge_text(render, call)) return false;
     if (pith_value_is_number(call->self)) {
         *out = pith_float(pith_value_real(call->self));
     } else if (call->self.kind == PITH_KIND_STRING &&
@@ -129,6 +137,11 @@ bool pith_filter_round(pith_render *render, const pith_call *call, pith_value *o
         if (call->self.kind != PITH_KIND_FLOAT) {
             return round_integer(render, pith_value_integer(call->self), precision, out);
         }
+        bool is_long = precision > 17 || precision < -17 || fabs(call->self.as.real) > 1e17;
+        if (!pith_heap_charge(&render->heap,
+                              is_long ? 10 * PITH_FLOAT_STEPS : PITH_FLOAT_STEPS / 2)) {
+            return false;
+        }
         *out = pith_float(pith_float_round(call->self.as.real, (int)precision));
         return true;
     }
@@ -149,6 +162,7 @@ bool pith_filter_filesizeformat(pith_render *render, const pith_call *call, pith
     double bytes;
     char digits[PITH_FLOAT_TEXT_MAX], text[PITH_FLOAT_TEXT_MAX + 16];
     if (!pith_call_bind(render, call, names, 1, 0, &argument)) return false;
+    if (!charge_text(render, call)) return false;
     if (pith_value_is_number(call->self)) {
         bytes = pith_value_real(call->self);
     } else if (call->self.kind != PITH_KIND_STRING ||

@@ -263,6 +263,7 @@ bool pith_format_number(pith_render *render, pith_builder *builder, pith_value v
         }
         pith_format_spec real = *spec;
         if (spec->type == 'n') real.type = 'g';
+        if (!pith_heap_charge(&render->heap, PITH_FLOAT_STEPS)) return false;
         cut_float(pith_value_real(value), &real, &parts);
     } else if (spec->type == 'c') {
         pith_string *character = NULL;

@@ -93,6 +93,7 @@ static bool write_scalar(json_writer *writer, pith_value value) {
             pith_builder_text(&writer->builder, name);
             return true;
         }
+        if (!pith_heap_charge(writer->builder.heap, PITH_FLOAT_STEPS)) return true;
         n = pith_float_repr(value.as.real, text);
         break;
     default: return false;

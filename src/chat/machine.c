@@ -28,6 +28,7 @@ bool pith_render_fail(pith_render *render, const char *format, ...) {
     char text[200];
     va_list args;
     if (render->status != PITH_OK) return false;
+    if (render->heap.fault != PITH_FAULT_NONE) return pith_machine_report(render); /* the cause */
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);

@@ -173,7 +173,7 @@ static bool bind_undefined(pith_render *render, int32_t symbol) {
     return pith_scope_bind(render, render->scope, symbol, value);
 }
 
-static bool is_bound(const pith_scope *scope, int32_t symbol) {
+static bool is_bound(const pith_scope *scope, int32_t symbol) { /* few: the parser has a limit */
     for (size_t i = 0; i < scope->n; i++) {
         if (scope->bindings[i].symbol == symbol) return true;
     }

@@ -121,9 +121,10 @@ bool pith_method_count(pith_render *render, const pith_call *call, pith_value *o
     return true;
 }
 
-static bool has_affix(const pith_string *self, search_range range, const pith_string *affix,
-                      bool at_end) {
+static bool has_affix(pith_heap *heap, const pith_string *self, search_range range,
+                      const pith_string *affix, bool at_end) {
     if (range.is_outside || affix->size > range.to - range.from) return false;
+    if (!pith_heap_charge(heap, 1 + affix->size / 64)) return false;
     const char *at = self->data + (at_end ? range.to - affix->size : range.from);
     return affix->size == 0 || memcmp(at, affix->data, affix->size) == 0;
 }
@@ -139,12 +140,11 @@ static bool test_affix(pith_render *render, const pith_call *call, bool at_end, 
         for (size_t i = 0; i < argument.as.list->n && !result; i++) {
             if (!pith_argument_string(render, call, "sub", argument.as.list->items[i], &affix))
                 return false;
-            if (!pith_heap_charge(&render->heap, 1)) return false;
-            result = has_affix(self, range, affix, at_end);
+            result = has_affix(&render->heap, self, range, affix, at_end);
         }
     } else {
         if (!pith_argument_string(render, call, "sub", argument, &affix)) return false;
-        result = has_affix(self, range, affix, at_end);
+        result = has_affix(&render->heap, self, range, affix, at_end);
     }
     *out = pith_bool(result);
     return true;
@@ -167,7 +167,8 @@ static bool remove_affix(pith_render *render, const pith_call *call, bool at_end
         return false;
     }
     *out = call->self;
-    if (affix->size == 0 || !has_affix(self, (search_range){0, self->size, false}, affix, at_end))
+    if (affix->size == 0 ||
+        !has_affix(&render->heap, self, (search_range){0, self->size, false}, affix, at_end))
         return true;
     size_t from = at_end ? 0 : affix->size, size = self->size - affix->size;
     return pith_render_give(pith_value_string(pith_string_slice(&render->heap, self, from, size)),

@@ -99,7 +99,7 @@ const pith_function *pith_methods_find(pith_kind kind, pith_span name, bool *is_
     default: return NULL;
     }
     for (; refused != NULL && *refused != NULL; refused++) {
-        if (!pith_span_is(name, *refused)) continue;
+        if (name.size == 0 || **refused != name.data[0] || !pith_span_is(name, *refused)) continue;
         *is_unsafe = true;
         return NULL;
     }

@@ -13,8 +13,9 @@
 #include <string.h>
 
 const pith_function *pith_function_find(const pith_function *list, pith_span name) {
+    if (name.size == 0) return NULL;
     for (; list->name != NULL; list++) {
-        if (pith_span_is(name, list->name)) return list;
+        if (list->name[0] == name.data[0] && pith_span_is(name, list->name)) return list;
     }
     return NULL;
 }
@@ -112,6 +113,7 @@ static bool call_named(pith_render *render, const pith_call *call, size_t first,
                        .keywords = call->keywords,
                        .n_keywords = call->n_keywords};
     enum { MAX_NESTING = 16 };
+    if (!pith_heap_charge(&render->heap, 2)) return false;
     if (render->n_native == MAX_NESTING)
         return pith_render_fail(render, "filters call each other too deeply");
     render->n_native++;

@@ -6,12 +6,15 @@
  * point of the locale. So text for strtod is written without a point (digits, 'e', exponent), and
  * the point that snprintf wrote is found as the first byte that is neither digit nor sign.
  *
- * Shortest text: for 1 to 17 digits, the nearest decimal of that length and the next one above are
- * tried until one reads back as the same double. (The second is needed at powers of two, where the
- * gap below is half the gap above.)
+ * Shortest text: any decimal of up to 15 digits is told apart by a double, so if the 15 nearest digits
+ * read back as the same double, the shortest text is these without the zeros at their end. Otherwise
+ * 16 digits are tried, then 17 are taken. Beside the nearest decimal of a length the next one above
+ * is tried: at powers of two, where the gap below is half the gap above, it may be the one that
+ * reads back. Numbers below the normal range have fewer bits, so all lengths are tried for them.
  */
 #include "chat/number_text.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,15 +77,21 @@ static void next_above(char *digits, int n, int *exponent) {
     ++*exponent;
 }
 
+/* Whether the n digits, or else the next number above them, read back as value. */
+static bool reads_back(double value, int n, char *digits, int *exponent) {
+    round_to_digits(value, n, digits, exponent);
+    if (pith_float_from_digits(digits, (size_t)n, *exponent - n + 1) == value) return true;
+    next_above(digits, n, exponent);
+    return pith_float_from_digits(digits, (size_t)n, *exponent - n + 1) == value;
+}
+
 static int shortest_digits(double value, char digits[20], int *exponent) {
-    for (int n = 1; n < 17; n++) {
-        round_to_digits(value, n, digits, exponent);
-        if (pith_float_from_digits(digits, (size_t)n, *exponent - n + 1) == value) return n;
-        next_above(digits, n, exponent);
-        if (pith_float_from_digits(digits, (size_t)n, *exponent - n + 1) == value) return n;
-    }
-    round_to_digits(value, 17, digits, exponent);
-    return 17;
+    enum { SAFE = 15, ALL = 17 };
+    int n = value < DBL_MIN ? 1 : SAFE; /* fewer than 53 bits: all lengths are tried */
+    while (n < ALL && !reads_back(value, n, digits, exponent)) n++;
+    if (n == ALL) round_to_digits(value, ALL, digits, exponent);
+    while (n > 1 && n <= SAFE && digits[n - 1] == '0') n--;
+    return n;
 }
 
 static size_t write_exponent(char *out, int exponent) {

@@ -7,6 +7,7 @@
 
 enum {
     PITH_NUMBER_MAX = 32, /* bytes that pith_float_repr and pith_int_text may need, NUL included */
+    PITH_FLOAT_STEPS = 100,        /* what making or rounding the text of a double may cost */
     PITH_FLOAT_MAX_PRECISION = 400 /* digits after the point that the formatting functions accept */
 };
 

@@ -21,7 +21,11 @@ typedef struct macro_reading {
 } macro_reading;
 
 static bool add_parameter(pith_parser *parser, int32_t number, pith_parameter parameter) {
+    enum { MAX_PARAMETERS = 200 };
     pith_macro_code *macro = &parser->program->macros[number];
+    if (macro->n_parameters == MAX_PARAMETERS) {
+        return pith_parser_fail(parser, "a macro has more than %d parameters", MAX_PARAMETERS);
+    }
     for (size_t i = 0; i < macro->n_parameters; i++) {
         if (macro->parameters[i].symbol == parameter.symbol) {
             return pith_parser_fail(parser, "a macro has two parameters of the same name");

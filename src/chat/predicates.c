@@ -87,24 +87,25 @@ static bool test_escaped(pith_render *render, const pith_call *call, pith_value 
 }
 
 /* str.islower and str.isupper: a cased letter, and none of the other cases. */
-static bool has_case(const pith_string *string, uint32_t wanted) {
-    bool found = false;
-    for (pith_walk walk = pith_walk_begin(string); pith_walk_next(&walk);) {
+static bool test_case(pith_render *render, const pith_call *call, uint32_t wanted,
+                      pith_value *out) {
+    const pith_string *text = pith_call_text(render, call);
+    bool found = false, spoiled = false;
+    if (text == NULL || !pith_heap_charge(&render->heap, text->size / 4)) return false;
+    for (pith_walk walk = pith_walk_begin(text); !spoiled && pith_walk_next(&walk);) {
         uint32_t flags = pith_unicode_flags(walk.code) & PITH_UNICODE_CASED;
-        if ((flags & ~wanted) != 0) return false;
+        spoiled = (flags & ~wanted) != 0;
         found = found || (flags & wanted) != 0;
     }
-    return found;
+    return answer(render, call, found && !spoiled, out);
 }
 
 static bool test_lower(pith_render *render, const pith_call *call, pith_value *out) {
-    const pith_string *text = pith_call_text(render, call);
-    return text != NULL && answer(render, call, has_case(text, PITH_UNICODE_LOWER), out);
+    return test_case(render, call, PITH_UNICODE_LOWER, out);
 }
 
 static bool test_upper(pith_render *render, const pith_call *call, pith_value *out) {
-    const pith_string *text = pith_call_text(render, call);
-    return text != NULL && answer(render, call, has_case(text, PITH_UNICODE_UPPER), out);
+    return test_case(render, call, PITH_UNICODE_UPPER, out);
 }
 
 /* ---- numbers ---- */

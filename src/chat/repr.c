@@ -175,6 +175,7 @@ static bool append_scalar(pith_builder *builder, pith_value value) {
         pith_builder_bytes(builder, text, pith_int_text(value.as.integer, text), false);
         return true;
     case PITH_KIND_FLOAT:
+        if (!pith_heap_charge(builder->heap, PITH_FLOAT_STEPS)) return true;
         pith_builder_bytes(builder, text, pith_float_repr(value.as.real, text), false);
         return true;
     default: return false;

@@ -123,6 +123,7 @@ pith_string *pith_string_slice(pith_heap *heap, const pith_string *string, size_
     pith_string *slice = pith_heap_object(heap, sizeof *slice);
     if (slice == NULL) return NULL;
     bool is_narrow = string->n_chars == string->size;
+    if (!is_narrow && !pith_heap_charge(heap, size / 4)) return NULL;
     *slice = (pith_string){
         .data = string->data + from,
         .size = size,
