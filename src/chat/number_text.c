@@ -6,11 +6,12 @@
  * point of the locale. So text for strtod is written without a point (digits, 'e', exponent), and
  * the point that snprintf wrote is found as the first byte that is neither digit nor sign.
  *
- * Shortest text: any decimal of up to 15 digits is told apart by a double, so if the 15 nearest digits
- * read back as the same double, the shortest text is these without the zeros at their end. Otherwise
- * 16 digits are tried, then 17 are taken. Beside the nearest decimal of a length the next one above
- * is tried: at powers of two, where the gap below is half the gap above, it may be the one that
- * reads back. Numbers below the normal range have fewer bits, so all lengths are tried for them.
+ * Shortest text: any decimal of up to 15 digits is told apart by a double, so if the 15 nearest
+ * digits read back as the same double, the shortest text is these without the zeros at their end.
+ * Otherwise 16 digits are tried, then 17 are taken. Beside the nearest decimal of a length the next
+ * one above is tried: at powers of two, where the gap below is half the gap above, it may be the
+ * one that reads back. Numbers below the normal range have fewer bits, so all lengths are tried for
+ * them.
  */
 #include "chat/number_text.h"
 
