@@ -76,9 +76,11 @@ static int talk(pith_chat_state *s, const chat_options *o) {
     if (o->system && !s->system) return pith_cli_fail_text("out of memory for the system prompt");
     pith_chat_clear(&s->chat, s->system);
     pith_chat_lines_open(&s->lines);
-    if (s->lines.terminal)
-        fprintf(stderr, "%s, context %zu. /help lists commands.\n",
-                pith_model_describe(s->chat.model).name, s->chat.capacity);
+    if (s->lines.terminal) {
+        const char *name = pith_model_describe(s->chat.model).name;
+        pith_cli_print_clean(stderr, name, strlen(name), 80);
+        fprintf(stderr, ", context %zu. /help lists commands.\n", s->chat.capacity);
+    }
     loop(s);
     pith_chat_lines_close(&s->lines);
     return s->code ? s->code : pith_cli_finish();

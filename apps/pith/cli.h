@@ -116,7 +116,7 @@ void pith_cli_json_set(json_t *object, const char *key, json_t *value);
 json_t *pith_cli_json_ids(const int32_t *ids, size_t n);
 /* At most `limit` bytes of text that a file brought, on one line and without control characters,
  * so that it cannot steer the terminal. */
-void pith_cli_print_clean(const char *text, size_t size, size_t limit);
+void pith_cli_print_clean(FILE *out, const char *text, size_t size, size_t limit);
 /* Flushes stdout; a full disk or a closed pipe becomes a message. Exit code. */
 int pith_cli_finish(void);
 

@@ -36,7 +36,7 @@ enum { VALUE_SHOWN = 200, NAME_SHOWN = 400 };
 /* A name in a column that is `width` wide. */
 static void print_name(const char *name, int width) {
     size_t size = strlen(name);
-    pith_cli_print_clean(name, size, NAME_SHOWN);
+    pith_cli_print_clean(stdout, name, size, NAME_SHOWN);
     for (int i = (int)(size < NAME_SHOWN ? size : NAME_SHOWN); i < width; i++) putchar(' ');
 }
 
@@ -44,7 +44,7 @@ static void print_value(const char *key, const char *type, const pith_buffer *te
     fputs("  ", stdout);
     print_name(key, 44);
     printf(" %-9s ", type);
-    pith_cli_print_clean(text->data ? text->data : "", text->size, VALUE_SHOWN);
+    pith_cli_print_clean(stdout, text->data ? text->data : "", text->size, VALUE_SHOWN);
     putchar('\n');
 }
 
@@ -78,7 +78,7 @@ static void print_summary(const pith_file *file, const char *path) {
            s.n_parameters ? (double)s.tensor_bytes * 8 / (double)s.n_parameters : 0.0);
     print_name(s.architecture, 0);
     fputs(runs ? ": runs" : ": does not run: ", stdout);
-    if (!runs) pith_cli_print_clean(error.text, strlen(error.text), NAME_SHOWN);
+    if (!runs) pith_cli_print_clean(stdout, error.text, strlen(error.text), NAME_SHOWN);
     putchar('\n');
 }
 

@@ -54,9 +54,9 @@ static int read_folder(const char *folder, list_names *names) {
 
 static void print_row(const char *name, uint64_t bytes, const char *what, const char *why) {
     printf("%-36s %8.1f MB  ", name, (double)bytes * 1e-6);
-    pith_cli_print_clean(what, strlen(what), 64);
+    pith_cli_print_clean(stdout, what, strlen(what), 64);
     if (why[0]) fputs(": ", stdout);
-    pith_cli_print_clean(why, strlen(why), 400);
+    pith_cli_print_clean(stdout, why, strlen(why), 400);
     putchar('\n');
 }
 

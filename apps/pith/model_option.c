@@ -114,6 +114,17 @@ char *pith_cli_find_model(const char *name, pith_error *error) {
     return found;
 }
 
+/* One line each; they may quote the file. */
+static void print_notes(const char *notes) {
+    for (const char *at = notes ? notes : ""; *at;) {
+        size_t size = strcspn(at, "\n");
+        fputs("note: ", stderr);
+        pith_cli_print_clean(stderr, at, size, SIZE_MAX);
+        fputc('\n', stderr);
+        at += size + (at[size] == '\n');
+    }
+}
+
 int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values,
                         bool vocab_only, pith_model **model) {
     if (!values->model) return pith_cli_usage(command, "which model? Give -m MODEL");
@@ -133,8 +144,7 @@ int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *v
     pith_cli_progress_end(&progress);
     pith_free(path);
     if (status != PITH_OK) return pith_cli_fail(&error);
-    const char *notes = pith_model_describe(*model).notes;
-    if (notes && notes[0]) fprintf(stderr, "note: %s\n", notes);
+    print_notes(pith_model_describe(*model).notes);
     return -1;
 }
 

@@ -13,7 +13,10 @@
 #include <string.h>
 
 int pith_cli_fail(const pith_error *error) {
-    fprintf(stderr, "pith: %s\n", error->text[0] ? error->text : pith_status_text(error->status));
+    const char *text = error->text[0] ? error->text : pith_status_text(error->status);
+    fputs("pith: ", stderr);
+    pith_cli_print_clean(stderr, text, strlen(text), SIZE_MAX);
+    fputc('\n', stderr);
     return PITH_EXIT_FAILURE;
 }
 

@@ -61,18 +61,18 @@ json_t *pith_cli_json_ids(const int32_t *ids, size_t n) {
     return list;
 }
 
-void pith_cli_print_clean(const char *text, size_t size, size_t limit) {
+void pith_cli_print_clean(FILE *out, const char *text, size_t size, size_t limit) {
     size_t at = 0;
     while (at < size && at < limit) {
         uint32_t code;
         size_t n = pith_utf8_decode(text + at, size - at, &code);
         if (code == '\n')
-            fputs("\\n", stdout);
+            fputs("\\n", out);
         else if (code == PITH_UTF8_INVALID || code < 0x20 || (code >= 0x7F && code < 0xA0))
-            for (size_t i = 0; i < n; i++) printf("\\x%02x", (unsigned char)text[at + i]);
+            for (size_t i = 0; i < n; i++) fprintf(out, "\\x%02x", (unsigned char)text[at + i]);
         else
-            fwrite(text + at, 1, n, stdout);
+            fwrite(text + at, 1, n, out);
         at += n;
     }
-    if (at < size) printf("... (%zu bytes)", size);
+    if (at < size) fprintf(out, "... (%zu bytes)", size);
 }

@@ -36,7 +36,7 @@ static int encode(const tokenize_options *o, const pith_model *model, const pith
         for (size_t i = 0; i < n; i++) {
             const char *piece = pith_token_piece(model, ids[i]);
             printf("%6d  ", (int)ids[i]);
-            if (piece) pith_cli_print_clean(piece, strlen(piece), SIZE_MAX);
+            if (piece) pith_cli_print_clean(stdout, piece, strlen(piece), SIZE_MAX);
             putchar('\n');
         }
         code = pith_cli_finish();

@@ -188,6 +188,10 @@ def case_inspect_shows_hostile_names_harmlessly():
         shown = pith("inspect", path)
         expect(shown.code == 0 and b"\x1b" not in shown.out and b"\xc2\x9b" not in shown.out, shown.out[:600])
         expect("a\\x1b[2Jb\\xc2\\x9bc\\nd" in shown.text and "(50" in shown.text, shown.text[:600])
+        keys["general.architecture"] = (tiny_gguf.STRING, tiny_gguf.string("x\x1b[2J"))
+        tiny_gguf.write(os.path.join(folder, "a.gguf"), keys, gguf.tensors)
+        refused = pith("run", "-m", os.path.join(folder, "a.gguf"), "x")
+        expect(refused.code == 1 and b"\x1b" not in refused.err, refused.err)
         expect(pith("inspect", path, "--json").json["metadata"]["general.name"]["value"].startswith("a\x1b[2Jb"), "JSON keeps the bytes")
 
 
