@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "pith/cli.h"
 
+#include <string.h>
+
 static const char *stop_text(pith_stop stop) {
     static const char *const names[] = {"end",  "length",   "context",
                                         "text", "callback", "cancelled"};
@@ -18,19 +20,28 @@ static json_t *timings(const pith_generation *made) {
                      made->predicted_ms, "draft_n", 0, "draft_accepted_n", 0);
 }
 
+/* What was assumed while loading: one item a line. */
+static json_t *note_list(const char *notes) {
+    json_t *list = json_array();
+    for (const char *at = notes ? notes : ""; *at;) {
+        size_t size = strcspn(at, "\n");
+        json_array_append_new(list, pith_cli_json_text(at, size));
+        at += size + (at[size] == '\n');
+    }
+    return list;
+}
+
 json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
     const pith_generation *made = reply->made;
     const int32_t *end = pith_session_ids(reply->session) + pith_session_length(reply->session);
-    const char *notes = pith_model_describe(reply->model).notes;
-    json_t *note_list = json_array();
-    if (notes && notes[0]) json_array_append_new(note_list, pith_cli_json_string(notes));
     return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:I, s:o}", "text",
                      pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size),
                      "ids", pith_cli_json_ids(end - made->n_predicted, made->n_predicted),
                      "prompt_ids", pith_cli_json_ids(reply->prompt_ids, made->n_prompt),
                      "stop_reason", stop_text(made->stop), "timings", timings(made), "backend",
                      pith_engine_describe(reply->engine).backend, "peak_bytes",
-                     (json_int_t)pith_memory_peak(), "notes", note_list);
+                     (json_int_t)pith_memory_peak(), "notes",
+                     note_list(pith_model_describe(reply->model).notes));
 }
 
 static double per_second(size_t n, double ms) {
