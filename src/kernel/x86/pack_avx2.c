@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX2 packing: file blocks of 16 rows -> panel (layouts: panel.h). It runs at load and, in mmap mode, before every product.
+ * AVX2 packing: file blocks of 16 rows -> panel (layouts: panel.h). It runs at load and, in mmap
+ * mode, before every product.
  *
- * One step takes 16 bytes of each of 16 rows and writes 4 code groups ([16 rows][4 bytes]): rows r and r + 4 share a register,
- * 4 x 4 dwords are transposed inside its halves. Scale fields are words or bytes side by side; they are taken from such groups
- * too. A last panel with fewer rows goes the plain way (panel_ref.c), as do the last k of float types. Nothing is read
- * outside the rows. The same with one register for 16 rows: pack_avx512.c. */
+ * One step takes 16 bytes of each of 16 rows and writes 4 code groups ([16 rows][4 bytes]): rows r
+ * and r + 4 share a register, 4 x 4 dwords are transposed inside its halves. Scale fields are words
+ * or bytes side by side; they are taken from such groups too. A last panel with fewer rows goes the
+ * plain way (panel_ref.c), as do the last k of float types. Nothing is read outside the rows. The
+ * same with one register for 16 rows: pack_avx512.c. */
 #include "kernel/ref/ref.h"
 #include "kernel/x86/lanes_256.h"
 #include "kernel/x86/x86.h"
@@ -96,8 +98,8 @@ ALWAYS_INLINE __m256i swap_bits(__m256i x, const int shift, uint32_t low) {
     return _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi32(t, shift)));
 }
 
-/* Bit 4g + j of each dword -> bit g of byte j. Seen as addresses of bits, g2 g1 g0 j1 j0 becomes j1 j0 g2 g1 g0: four
- * exchanges of two address bits. */
+/* Bit 4g + j of each dword -> bit g of byte j. Seen as addresses of bits, g2 g1 g0 j1 j0 becomes j1
+ * j0 g2 g1 g0: four exchanges of two address bits. */
 ALWAYS_INLINE __m256i spread_bits(__m256i x) {
     x = swap_bits(x, 1, 0x22222222u);
     x = swap_bits(x, 3, 0x0A0A0A0Au);

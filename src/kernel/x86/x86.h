@@ -19,27 +19,27 @@ void pith_mul_q4_k_avx2(const pith_mul *args);
 void pith_mul_q5_k_avx2(const pith_mul *args);
 void pith_mul_q6_k_avx2(const pith_mul *args);
 void pith_pack_f32_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                        uint32_t k);
 void pith_pack_f16_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                        uint32_t k);
 void pith_pack_bf16_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_pack_q4_0_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_pack_q4_1_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_pack_q5_0_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_pack_q5_1_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_pack_q8_0_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_pack_q4_k_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_pack_q5_k_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_pack_q6_k_avx2(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                       uint32_t k);
+                         uint32_t k);
 void pith_quantize_avx2(const float *x, size_t x_stride, uint32_t n, uint32_t k, const pith_q8 *out,
                         uint32_t first_row);
 void pith_rms_norm_avx2(const pith_norm_args *args);
