@@ -83,9 +83,11 @@ typedef struct pith_text_span {
 } pith_text_span;
 
 /* Appends the ids of the spans, which form one text: a space prefix is added once, and pieces never
- * merge across a border between a parsed and an unparsed span. User-defined tokens are found in both.
+ * merge across a border between a parsed and an unparsed span. User-defined tokens are found in
+ * both.
  * add_special: BOS/EOS/CLS/SEP as the vocabulary asks; what the text brings itself is not doubled.
- * Fails, with ids as they were, for lack of memory, for a model without vocabulary, and for more than
+ * Fails, with ids as they were, for lack of memory, for a model without vocabulary, and for more
+ * than
  * 2 GiB of text. */
 pith_status pith_tokenizer_encode(const pith_tokenizer *tokenizer, const pith_text_span *spans,
                                   size_t n_spans, bool add_special, pith_ids *ids,
