@@ -329,6 +329,8 @@ static bool lex_tag(lexer *lx, bool is_print) {
 /* ---- outside of tags ---- */
 
 static bool lex_comment(lexer *lx, size_t content) {
+    lx->at = lx->size; /* like Jinja, a comment that opens at the very end needs no closing */
+    if (content == lx->size) return true;
     for (size_t end = content; end + 1 < lx->size; end++) {
         if (!looks_at(lx, end, "#}")) continue;
         char sign = end > content ? lx->source[end - 1] : 0;
@@ -355,6 +357,8 @@ static bool is_word_tag(const lexer *lx, size_t at, const char *word, bool allow
 
 /* Text up to {% endraw %}. content: behind {% raw %}. */
 static bool lex_raw(lexer *lx, size_t content) {
+    lx->at = lx->size; /* as with comments */
+    if (content == lx->size) return true;
     for (size_t at = content; at + 1 < lx->size; at++) {
         if (!looks_at(lx, at, "{%")) continue;
         size_t inside = at + 2, end;
