@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Speeds of kernels on one thread (check_kernels --bench): decode products in GB/s of weights and as a share of the read bandwidth measured
- * beside them; prefill products (512 tokens) in GMAC/s and as a share of the tier's integer or float peak, also measured;
- * packing in GB/s; attention in GMAC/s; the rest in elements per nanosecond.
+ * Speeds of kernels on one thread (check_kernels --bench): decode products in GB/s of weights and
+ * as a share of the read bandwidth measured beside them; prefill products (512 tokens) in GMAC/s
+ * and as a share of the tier's integer or float peak, also measured; packing in GB/s; attention in
+ * GMAC/s; the rest in elements per nanosecond.
  *
- * Times are processor time of this thread, the best of several runs, so that a busy neighbour spoils little. Read next:
- * peak.c (what the machine can do). */
+ * Times are processor time of this thread, the best of several runs, so that a busy neighbour
+ * spoils little. Read next: peak.c (what the machine can do). */
 #include "check.h"
 
 #include "bench.h"
@@ -56,7 +57,7 @@ static void fill_panels(bench *b, pith_type type, uint8_t *panels, size_t n_pane
 
 static double time_mul(const bench *b, pith_type type, const uint8_t *w, size_t n_panel, uint32_t n,
                        int runs) {
-    double best = INFINITY;
+    double best = HUGE_VAL;
     pith_mul args = {
         w, pith_panel_bytes(type, K), (uint32_t)n_panel, K, &b->q8, b->x, K, n, b->y, 16 * n_panel};
     for (int i = 0; i < runs; i++) {
@@ -89,7 +90,7 @@ static void bench_pack(bench *b, pith_type type, const char *function) {
     pith_type_row_bytes(type, K, &row_bytes);
     size_t n_row = BIG / (size_t)row_bytes / 16 * 16;
     uint8_t *panel = bench_alloc(16 * (size_t)row_bytes);
-    double best = INFINITY, warm = INFINITY;
+    double best = HUGE_VAL, warm = HUGE_VAL;
     for (int i = 0; i < 3; i++) {
         double start = bench_seconds();
         for (size_t r = 0; r < n_row; r += 16)
@@ -113,7 +114,7 @@ static void bench_attend(bench *b, pith_attend_fn attend, pith_kv_put_fn put, si
     float m[QUERIES], l[QUERIES];
     size_t page = (size_t)PITH_PAGE_TOKENS * DIM * value_bytes;
     float *scales = bench_alloc(2 * PITH_PAGE_TOKENS * sizeof(float));
-    double best[2] = {INFINITY, INFINITY}, put_best = INFINITY;
+    double best[2] = {HUGE_VAL, HUGE_VAL}, put_best = HUGE_VAL;
     pith_q8 q8 = b->q8;
     for (int i = 0; i < QUERIES; i++) begin[i] = 0, end[i] = PITH_PAGE_TOKENS;
     b->kernels.quantize(b->x, DIM, QUERIES, DIM, &q8, 0);
@@ -171,7 +172,7 @@ static void bench_attend(bench *b, pith_attend_fn attend, pith_kv_put_fn put, si
 /* Kernels that pass over vectors: 512 tokens of K. */
 static void bench_vector(bench *b, const char *slot, const char *function) {
     const pith_kernels *k = &b->kernels;
-    double best = INFINITY;
+    double best = HUGE_VAL;
     for (int run = 0; run < RUNS; run++) {
         double start = bench_seconds();
         for (uint32_t t = 0; t < TOKENS; t++) {

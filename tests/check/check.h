@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernel check: every slot of every tier against its reference, bit for bit.
  *
- * One check function per operation compares ctx->tier (the kernels under test) with ctx->ref on seeded data of odd sizes. Inputs and
- * outputs live in guarded memory: inaccessible pages on both sides, canaries where alignment leaves a gap. A check
- * reports through check_fail, which says slot, function, case and seed; it returns at its first failure. */
+ * One check function per operation compares ctx->tier (the kernels under test) with ctx->ref on
+ * seeded data of odd sizes. Inputs and outputs live in guarded memory: inaccessible pages on both
+ * sides, canaries where alignment leaves a gap. A check reports through check_fail, which says
+ * slot, function, case and seed; it returns at its first failure. */
 #ifndef PITH_TESTS_CHECK_CHECK_H
 #define PITH_TESTS_CHECK_CHECK_H
 
@@ -26,13 +27,15 @@ bool check_fail(check_context *ctx, const char *format, ...) PITH_PRINTF(2, 3);
 uint64_t check_random(check_context *ctx);
 uint32_t check_below(check_context *ctx, uint32_t n); /* 0 .. n - 1 */
 float check_uniform(check_context *ctx, float low, float high);
-/* Floats of one flavour of check_flavours: ordinary, wide exponents, subnormal, zeros, constant, one peak. */
+/* Floats of one flavour of check_flavours: ordinary, wide exponents, subnormal, zeros, constant,
+ * one peak. */
 enum { CHECK_FLAVOURS = 6 };
 void check_floats(check_context *ctx, float *x, size_t n, unsigned flavour);
 void check_bytes(check_context *ctx, void *bytes, size_t n);
 
-/* Guarded memory: n bytes that end at an inaccessible page (as near as `align` allows), filled with junk. check_release gives
- * false when a canary was overwritten. Ends the program without memory. */
+/* Guarded memory: n bytes that end at an inaccessible page (as near as `align` allows), filled with
+ * junk. check_release gives false when a canary was overwritten. Ends the program without memory.
+ * */
 void *check_alloc(size_t n, size_t align);
 bool check_release(void *memory);
 /* Releases all; reports overwritten canaries. */
@@ -42,7 +45,8 @@ bool check_release_all(check_context *ctx);
 bool check_same(check_context *ctx, const float *expected, const float *got, size_t n,
                 const char *what);
 
-/* One row of file blocks of `type`: sane scales, random codes; style 0 random, 1 largest codes, 2 zero codes, 3 subnormal scales. */
+/* One row of file blocks of `type`: sane scales, random codes; style 0 random, 1 largest codes, 2
+ * zero codes, 3 subnormal scales. */
 void check_row(check_context *ctx, pith_type type, uint8_t *row, uint32_t k, unsigned style);
 
 /* The checks, one per operation. Typed ones get the slot's type. */
@@ -69,7 +73,8 @@ void check_truth_attention(check_context *ctx);
 /* --bench: speed of each kernel whose name contains `filter` (NULL: all) at `features`. */
 void check_bench(uint32_t features, const char *filter);
 
-/* Kernels of tiers that this machine lacks, compiled against emulated instructions: check_emulated.c. NULL at the end. */
+/* Kernels of tiers that this machine lacks, compiled against emulated instructions:
+ * check_emulated.c. NULL at the end. */
 const char *check_emulated(size_t index, uint32_t machine, uint32_t *features,
                            pith_kernels *kernels);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Check of attention over a page, merging and writing of KV (contracts: kernel.h). Promise: the bits of the reference for any head
- * sizes, number of rows and visible ranges; slots outside a range hold NaN here and must not show. */
+ * Check of attention over a page, merging and writing of KV (contracts: kernel.h). Promise: the
+ * bits of the reference for any head sizes, number of rows and visible ranges; slots outside a
+ * range hold NaN here and must not show. */
 #include "check.h"
 
 #include "base/float16.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tiers that the machine at hand may lack, compiled a second time against instructions that it has (CMakeLists.txt here).
- * avxvnni: the shipped sources with vpdpbusd in its AVX-512 encoding, 256 bits wide; the instruction computes the same.
- * Invariant: only that encoding differs, so what passes here passes on a machine with AVX-VNNI. */
+ * Tiers that the machine at hand may lack, compiled a second time against instructions that it has
+ * (CMakeLists.txt here). avxvnni: the shipped sources with vpdpbusd in its AVX-512 encoding, 256
+ * bits wide; the instruction computes the same. Invariant: only that encoding differs, so what
+ * passes here passes on a machine with AVX-VNNI. */
 #include "check.h"
 
 #if defined(CHECK_EMULATED_AVXVNNI)

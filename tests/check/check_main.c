@@ -4,9 +4,10 @@
  *   check_kernels [--seed N] [--filter TEXT] [--verbose]     every slot of every tier; ends with `N passed, N failed`
  *   check_kernels --bench [--tier NAME] [--filter TEXT]       speeds
  *
- * Tiers are tried from the lowest up, so that each kernel is met where the ladder of table.c first chooses it. A kernel that
- * faults (illegal instruction, bad access) is named and counted as failed; the rest goes on. A kernel of a tier that this
- * machine lacks is run with emulated instructions where that exists (check_emulated.c), else told as skipped. */
+ * Tiers are tried from the lowest up, so that each kernel is met where the ladder of table.c first
+ * chooses it. A kernel that faults (illegal instruction, bad access) is named and counted as
+ * failed; the rest goes on. A kernel of a tier that this machine lacks is run with emulated
+ * instructions where that exists (check_emulated.c), else told as skipped. */
 #if !defined(_WIN32)
 #define _DEFAULT_SOURCE
 #endif
@@ -66,7 +67,8 @@ static void catch_faults(void) {
     }
 }
 
-/* Slots of the list with what checks them. Plain operations are told apart by type where a shape is shared. */
+/* Slots of the list with what checks them. Plain operations are told apart by type where a shape is
+ * shared. */
 typedef struct slot {
     const char *name;
     size_t at;      /* offset of the pointer in the table */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Check of products, packing and panel decoding (contracts: kernel.h). Promise: the bits of the reference for every k, number of
- * tokens and panels, with junk in all padding, and nothing written outside y. */
+ * Check of products, packing and panel decoding (contracts: kernel.h). Promise: the bits of the
+ * reference for every k, number of tokens and panels, with junk in all padding, and nothing written
+ * outside y. */
 #include "check.h"
 
 #include "base/float16.h"
@@ -80,7 +81,8 @@ static void make_q8(check_context *ctx, pith_q8 *q8, uint32_t n, uint32_t k) {
     }
 }
 
-/* Panels of random rows. Layout does not matter here: both kernels get the same bytes, made by the reference packer. */
+/* Panels of random rows. Layout does not matter here: both kernels get the same bytes, made by the
+ * reference packer. */
 static uint8_t *make_panels(check_context *ctx, pith_type type, uint32_t n_panel, uint32_t k,
                             size_t *stride) {
     uint64_t row_bytes = 0;

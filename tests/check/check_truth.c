@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference kernels themselves, against double precision: products from decoded weights and decoded activations, packing
- * against the decoder of the quant room, attention against an ordinary softmax. Everything else rests on the reference,
- * so nothing here shares code with it. */
+ * The reference kernels themselves, against double precision: products from decoded weights and
+ * decoded activations, packing against the decoder of the quant room, attention against an ordinary
+ * softmax. Everything else rests on the reference, so nothing here shares code with it. */
 #include "check.h"
 
 #include "base/float16.h"
@@ -31,7 +31,8 @@ typedef struct problem {
     float y[N * 16];
 } problem;
 
-/* Rows, their panel, and both decoded: by the type's decoder and from the panel, which must agree. */
+/* Rows, their panel, and both decoded: by the type's decoder and from the panel, which must agree.
+ * */
 static bool make_weights(check_context *ctx, problem *p, pith_type type, uint32_t k) {
     const pith_type_info *info = pith_type_get((uint32_t)type);
     uint64_t row_bytes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference's float functions against double precision: fused multiply-add bit for bit, exp, tanh and activations within their
- * stated errors, norms, rotation. */
+ * The reference's float functions against double precision: fused multiply-add bit for bit, exp,
+ * tanh and activations within their stated errors, norms, rotation. */
 #include "check.h"
 
 #include "kernel/ref/scalar_math.h"
@@ -11,7 +11,8 @@ static double ulp(double x) {
     return ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
 }
 
-/* Largest error of f over [low, high], in units in the last place of the true value plus `absolute`. */
+/* Largest error of f over [low, high], in units in the last place of the true value plus
+ * `absolute`. */
 static void check_function(check_context *ctx, const char *name, float (*f)(float),
                            double (*truth)(double), float low, float high, double limit,
                            double absolute) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Guarded memory, random data and reports for the kernel check (contract: check.h).
- * A block is [guard page][canary | data | canary][guard page]; the data ends at the second guard as near as its alignment
- * allows, so that reading or writing past the end faults at once. Where pages cannot be protected, canaries remain. */
+ * Guarded memory, random data and reports for the kernel check (contract: check.h). A block is
+ * [guard page][canary | data | canary][guard page]; the data ends at the second guard as near as
+ * its alignment allows, so that reading or writing past the end faults at once. Where pages cannot
+ * be protected, canaries remain. */
 #if !defined(_WIN32)
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the machine can do (contract: bench.h): loops of nothing but the instruction in question, written as text so that no
- * compiler removes or spills anything. */
+ * What the machine can do (contract: bench.h): loops of nothing but the instruction in question,
+ * written as text so that no compiler removes or spills anything. */
 #if !defined(_WIN32)
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
@@ -42,7 +42,7 @@ void bench_free(void *memory) {
 }
 
 double bench_hertz(void) {
-    double best = INFINITY;
+    double best = HUGE_VAL;
     for (int run = 0; run < 9; run++) {
         double start = bench_seconds();
         uint64_t x = 3;
@@ -76,7 +76,7 @@ static uint64_t read_lines(const uint8_t *memory, size_t n, size_t ahead) {
 
 double bench_read_bandwidth(const uint8_t *memory, size_t n) {
     static const size_t ahead[] = {0, 2048, 4096, 6144};
-    double best = INFINITY;
+    double best = HUGE_VAL;
     volatile uint64_t sink = 0;
     for (int run = 0; run < 12; run++) {
         double start = bench_seconds();
@@ -116,7 +116,7 @@ static void maddubs_256(void) {
 }
 
 static double rate(void (*loop)(void), double macs) {
-    double best = INFINITY;
+    double best = HUGE_VAL;
     for (int run = 0; run < 7; run++) {
         double start = bench_seconds();
         loop();

@@ -74,7 +74,8 @@ static void add_value_i8(const pith_attend *args, float p, uint32_t t, float *o)
 }
 
 static void attend_row(const pith_attend *args, const storage *s, uint32_t row) {
-    float score[TOKENS], lanes[LANES] = {0}, m = -INFINITY, *o = args->o + row * args->o_stride;
+    float score[TOKENS] = {0}, lanes[LANES] = {0}, m = -INFINITY,
+          *o = args->o + row * args->o_stride;
     uint32_t begin = (uint32_t)args->begin[row], end = (uint32_t)args->end[row];
     if (args->begin[row] >= args->end[row]) begin = end = 0;
     for (uint32_t d = 0; d < args->head_dim_v; d++) o[d] = 0.0f;
