@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels: pure functions over memory, listed once in kernel_list.h, gathered in one table. The
- * plain C versions in
- * ref/ are the definition; every tier gives the SAME BITS (the exact contract, ARCHITECTURE
- * section 5).
+ * plain C versions in ref/ are the definition; every tier gives the SAME BITS (ARCHITECTURE.md,
+ * "The exact contract").
  *
  * How equal bits are possible: sums of integers are exact in any order; every float sum has one
- * written order (below);
- * fused multiply-add everywhere it says fma (fmaf in ref); division, square root and conversions
- * are IEEE, round to
- * nearest even; no flush to zero; exp is our own polynomial (pith_exp in ref/), the same
- * operations in every tier.
+ * written order (below); fused multiply-add everywhere it says fma (fmaf in ref); division, square
+ * root and conversions are IEEE, round to nearest even; no flush to zero; exp is our own
+ * polynomial (ref/scalar_math.h), the same operations in every tier.
  *
  * Panels. A weight [n_row, k] is kept as panels of 16 rows; the last is padded with zero bytes. A
- * panel is a sequence of
- * blocks along k. Each type's panel block has exactly the bytes of 16 file blocks, permuted (drawn
- * in docs/formats.md):
- * the 16 scale fields side by side, then codes in groups of 4 consecutive k of 16 rows = 64 bytes,
- * so that one group is
- * one VNNI operand. Float types: [k][16].
+ * panel is a sequence of blocks along k. Each type's panel block has exactly the bytes of 16 file
+ * blocks, permuted (panel.h; drawn in docs/formats.md): the 16 scale fields side by side, then
+ * codes in groups of 4 consecutive k of 16 rows = 64 bytes, so that one group is one VNNI operand.
+ * Float types: [k][16].
  *
  * No threads, allocation, logging or files here. Pointers never alias unless a comment allows it.
- * Rows that a kernel
- * writes have room for 16 * n_panel floats. k is a multiple of the type's block. */
+ * Rows that a kernel writes have room for 16 * n_panel floats. k is a multiple of the type's
+ * block. Read next: table.c (who fills the table), ref/mul_integer_ref.c. */
 #ifndef PITH_KERNEL_KERNEL_H
 #define PITH_KERNEL_KERNEL_H
 
@@ -33,50 +28,51 @@ enum { PITH_PANEL_ROWS = 16, PITH_GROUP = 32, PITH_PAGE_TOKENS = 64 };
 
 /* Rows of activations in int8, one scale per group of 32 along k.
  * d = amax / 127 (0 when amax is 0 or 1 / d overflows), q = rint(x * (1 / d)) with the reciprocal
- * rounded once, clamped
- * to [-127, 127]. A group that holds a NaN or an infinity has d = NaN and q = 0. */
+ * rounded once, clamped to [-127, 127]. A group that holds a NaN or an infinity has d = NaN and
+ * q = 0. */
 typedef struct pith_q8 {
     int8_t *q;    /* [n, q_stride], 64-byte aligned rows; k padded with zeros to a multiple of 64 */
     float *d;     /* [n, d_stride], k/32 used */
     int32_t *sum; /* [n, d_stride], sum of the 32 q of a group */
-    int16_t *sum16;  /* [n, 2 * d_stride], sums of 16 */
+    int16_t *sum16;  /* [n, 2 * d_stride], sums of 16 q */
     size_t q_stride; /* elements = bytes */
     size_t d_stride; /* elements */
 } pith_q8;
 
 /* y[t][16 p + r] = sum over k of w[16 p + r][k] x[t][k], for panels p and rows (tokens) t.
+ *
  * Integer types (x is q8). Per row, token and group of 32 k: p = sum over sub-blocks of (integer
- * sub-scale * integer dot),
- * exact, below 2^24. R(..) is one rounding; all chains start at +0 and go on in increasing k:
- *   Q4_0 Q5_0 Q8_0   acc = fma(p, R(d_w * d_x), acc); y = acc
- *   Q4_1 Q5_1        the same, and acc_m = fma(m_w, R(d_x * sum), acc_m); y = acc + acc_m
- *   Q6_K             per super-block of 256: s from +0 over its 8 groups, s = fma(p, d_x, s); then
- *   acc = fma(s, d_w, acc)
- *   Q4_K Q5_K        the same, and per super-block u = fma(m, R(d_x * sum), u) over groups (m:
- *   6-bit minimum), then
- *                    acc_m = fma(u, dmin_w, acc_m); y = acc - acc_m
+ * sub-scale * integer dot), exact, below 2^24. R(..) is one rounding; all chains start at +0 and
+ * go on in increasing k:
+ *   Q4_0 Q5_0 Q8_0   acc = fma(p, R(d_w * d_x), acc);  y = acc
+ *   Q4_1 Q5_1        the same, and acc_m = fma(m_w, R(d_x * sum), acc_m);  y = acc + acc_m
+ *   Q6_K             per super-block of 256: s = fma(p, d_x, s) from +0 over its 8 groups,
+ *                    then acc = fma(s, d_w, acc);  y = acc
+ *   Q4_K Q5_K        the same, and per super-block u = fma(m, R(d_x * sum), u) from +0 over its
+ *                    groups (m: 6-bit minimum), then acc_m = fma(u, dmin_w, acc_m);
+ *                    y = acc - acc_m
  * (Why not a product of scales per group for K types too: docs/decisions/0010-k-type-sums.md.)
- * Float types (x is f32): four chains, chain c takes k % 4 == c in increasing k by fma; y = (c0 +
- * c1) + (c2 + c3).
+ *
+ * Float types (x is f32): four chains, chain c takes k % 4 == c in increasing k by fma;
+ * y = (c0 + c1) + (c2 + c3).
+ *
  * NaN and infinity in x reach y as NaN (their payload may differ between tiers). */
 typedef struct pith_mul {
     const void *w;      /* first panel */
     size_t panel_bytes; /* distance of panels */
     uint32_t n_panel;
-    uint32_t k;
-    const pith_q8 *q8; /* integer types */
+    uint32_t k;        /* elements of a row, a multiple of the type's block */
+    const pith_q8 *q8; /* integer types: n rows */
     const float *x;    /* float types: [n, x_stride] */
-    size_t x_stride;
-    uint32_t n; /* rows of x; any number, the kernel tiles */
-    float *y;   /* [n, y_stride] */
-    size_t y_stride;
+    size_t x_stride;   /* elements */
+    uint32_t n;        /* rows of x; any number, the kernel tiles */
+    float *y;          /* [n, y_stride]; 16 * n_panel of each row are written */
+    size_t y_stride;   /* elements */
 } pith_mul;
 typedef void (*pith_mul_fn)(const pith_mul *args);
 
-/* Rows of file blocks -> one panel, and back. rows: first row; row_bytes: distance of rows; n_row
- * 1..16 (missing rows become zero).
- * k elements from the start of the row. pack and unpack are inverse permutations for full panels.
- * */
+/* Rows of file blocks -> one panel. rows: the first row; row_bytes: distance of rows; n_row: 1..16
+ * (missing rows become zero bytes); k: elements from the start of each row. */
 typedef void (*pith_pack_fn)(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                              uint32_t k);
 /* Decodes k elements of row `row` (0..15) of a panel to f32, exactly the values of
@@ -88,11 +84,11 @@ typedef void (*pith_quantize_fn)(const float *x, size_t x_stride, uint32_t n, ui
                                  const pith_q8 *out, uint32_t first_row);
 
 /* 16 virtual lanes: lane l sums elements i % 16 == l in increasing i by fma (or add), then lanes
- * fold 8, 4, 2, 1:
- * s[l] += s[l + 8], ... RMS: scale = 1 / sqrtf(sum / n + eps); y = (x * scale) * w (w NULL: no
- * multiplication).
- * Layer: mean by lanes, then centred squares by lanes; y = ((x - mean) * scale) * w + b (fma for
- * w, b). y may be x. */
+ * fold 8, 4, 2, 1: s[l] += s[l + 8], ...
+ *   RMS     scale = 1 / sqrtf(sum / n + eps);  y = (x * scale) * w  (w NULL: no multiplication)
+ *   Layer   mean by lanes, then centred squares by lanes;
+ *           y = ((x - mean) * scale) * w + b  (fma for w, b)
+ * y may be x. */
 typedef struct pith_norm_args {
     const float *x;
     float *y;
@@ -102,69 +98,67 @@ typedef struct pith_norm_args {
 } pith_norm_args;
 typedef void (*pith_norm_fn)(const pith_norm_args *args);
 
-/* y = act(gate) * up, elementwise; y may be gate. silu(x) = x / (1 + exp(-x)); gelu(x) = x / (1 +
- * exp(-2u)),
- * u = sqrt(2/pi) (x + 0.044715 x^3) (tanh form); gelu_erf the erf form; relu2 = max(x, 0)^2. */
+/* y = act(gate) * up, elementwise; y may be gate.
+ *   silu(x) = x / (1 + exp(-x))        relu2(x) = max(x, 0)^2
+ *   gelu(x) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3)  (tanh form); gelu_erf: erf */
 typedef void (*pith_glu_fn)(float *y, const float *gate, const float *up, uint32_t n);
 typedef void (*pith_unary_fn)(float *y, const float *x, uint32_t n);
-typedef void (*pith_binary_fn)(float *y, const float *a, const float *b,
-                               uint32_t n); /* y may be a or b */
+/* y may be a or b. */
+typedef void (*pith_binary_fn)(float *y, const float *a, const float *b, uint32_t n);
 typedef void (*pith_scale_fn)(float *y, const float *x, float s, uint32_t n);
 
 /* Rotates one head in place: pairs (x[2i], x[2i+1]) (NORM) or (x[i], x[i + n_rot/2]) (NEOX);
  * a' = fma(a, cos, -(b * sin)), b' = fma(a, sin, b * cos). table: [n_rot/2][2] cos, sin. */
 typedef void (*pith_rope_fn)(float *x, const float *table, uint32_t n_rot);
 
-/* One KV page of one KV head. K in 16-token panels: [4][head_dim][16] (f32, f16) or int8
- * [4][head_dim/4][16][4] with one scale
- * a token; V token-major [64][head_dim_v] with one scale a token (int8). */
+/* One KV page of one KV head (drawn in docs/formats.md). K in 16-token panels:
+ * [4][head_dim][16] (f32, f16) or int8 [4][head_dim/4][16][4] with one scale a token; V
+ * token-major [64][head_dim_v], int8 with one scale a token. */
 typedef struct pith_kv_page {
     const void *k, *v;
     const float *k_scale, *v_scale; /* [64], int8 only */
 } pith_kv_page;
 
 /* Attention of n query rows over one page: partial (m, l, o) per row.
- * s_t = (q . k_t) * scale  [float KV: four chains over d as in pith_mul; int8: q quantized to int8
- * in groups of 32 by the caller,
- * acc = fma((float)dot, d_q, acc) per group, then * k_scale], softcap: c * tanh(s / c) when c > 0.
- * m = max of s_t over the row's tokens [begin, end), NaN when none of them is a number above -inf;
- * p_t = exp(s_t - m),
- * 0 outside; l: 16 lanes over t (t % 16), folded;
- * o_d: for t = begin..end-1 in order: o_d = fma(p_t (int8: p_t * v_scale_t), v_td, o_d), starting
- * at +0.
+ *   s_t   (q . k_t) * scale, then c * tanh(s_t / c) when softcap c > 0. Float KV: four chains over
+ *         d as in pith_mul. int8: q quantized in groups of 32 by the caller,
+ *         acc = fma((float)dot, d_q, acc) per group, then * k_scale
+ *   m     max of s_t over the row's tokens [begin, end), NaN when none of them is a number above
+ *         -inf; a zero is +0
+ *   p_t   exp(s_t - m), 0 outside [begin, end)
+ *   l     sum of p_t: 16 lanes over t (t % 16), folded
+ *   o_d   from +0, for t = begin .. end - 1 in order: fma(p_t, v_td, o_d)  (int8: p_t * v_scale_t)
  * A row with begin >= end gives m = -inf, l = 0, o = 0. Slots outside [begin, end) may hold
- * anything. Zeros of m are +0.
- * int8: head_dim is a multiple of 32. */
+ * anything. int8: head_dim is a multiple of 32. */
 typedef struct pith_attend {
     pith_kv_page page;
-    const float *q; /* [n, q_stride], head_dim used (float KV) */
-    size_t q_stride;
-    const pith_q8 *q8; /* int8 KV: rows first_q8.. */
+    const float *q;    /* float KV: [n, q_stride], head_dim used */
+    size_t q_stride;   /* elements */
+    const pith_q8 *q8; /* int8 KV: rows first_q8 .. first_q8 + n - 1 */
     uint32_t first_q8;
-    uint32_t n;
+    uint32_t n;                    /* query rows */
     const int32_t *begin, *end;    /* [n], tokens of this page that the row sees */
-    uint32_t head_dim, head_dim_v; /* head_dim_v padded by the caller's buffers to 16 */
+    uint32_t head_dim, head_dim_v; /* elements, any number (int8: head_dim as above) */
     float scale, softcap;
-    float *m, *l; /* [n] */
-    float *o;     /* [n, o_stride] */
-    size_t o_stride;
+    float *m, *l;    /* [n] */
+    float *o;        /* [n, o_stride], head_dim_v of each row are written */
+    size_t o_stride; /* elements */
 } pith_attend;
 typedef void (*pith_attend_fn)(const pith_attend *args);
 
-/* Joins a page's partial (m, l, o) into the running (M, L, O): M' = max(M, m), a = exp(M - M'), b
- * = exp(m - M'),
- * L = fma(l, b, L * a), O_d = fma(o_d, b, O_d * a). A partial with m = -inf changes nothing; M =
- * -inf is the empty start
- * (then the partial is copied). */
+/* Joins a page's partial (m, l, o) into the running (M, L, O):
+ *   M' = max(M, m), a = exp(M - M'), b = exp(m - M')
+ *   L = fma(l, b, L * a), O_d = fma(o_d, b, O_d * a)
+ * A partial with m = -inf changes nothing; M = -inf is the empty start (the partial is copied). */
 typedef void (*pith_merge_fn)(float *M, float *L, float *O, float m, float l, const float *o,
                               uint32_t head_dim_v);
 
 /* One token of one KV head into a page at slot t (0..63). */
 typedef struct pith_kv_put {
-    void *k, *v;
-    float *k_scale, *v_scale;
+    void *k, *v;              /* the page */
+    float *k_scale, *v_scale; /* [64], int8 only */
     uint32_t t;
-    const float *k_row, *v_row;
+    const float *k_row, *v_row; /* [head_dim], [head_dim_v] */
     uint32_t head_dim, head_dim_v;
 } pith_kv_put;
 typedef void (*pith_kv_put_fn)(const pith_kv_put *args);
@@ -172,8 +166,7 @@ typedef void (*pith_kv_put_fn)(const pith_kv_put *args);
 typedef float (*pith_reduce_fn)(const float *x, uint32_t n);
 
 /* The table. Slots by type are indexed by pith_type; NULL where a type has no panel kernel (it
- * then runs through
- * decode + mul[F32], see src/backend/cpu). */
+ * then runs through decode + mul[F32], see src/backend/cpu). */
 typedef struct pith_kernels {
     pith_mul_fn mul[PITH_TYPE_COUNT];
     pith_pack_fn pack[PITH_TYPE_COUNT];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every slot of the kernel table, once. TYPED(op, TYPE, type): slot op[PITH_TYPE_<TYPE>], function
- * pith_<op>_<type>_<tier>. PLAIN(op): slot op, function pith_<op>_<tier>. The reference table, the
- * names, the kernel
- * check and its benchmarks are made from this list; so a kernel that is not here cannot be called,
- * and one that is here
- * cannot go unchecked. A new kernel: one line here, its ref function, its line in the ladder of
- * table.c. */
+ * Every slot of the kernel table, once.
+ *   TYPED(op, TYPE, type)   slot op[PITH_TYPE_<TYPE>], function pith_<op>_<type>_<tier>
+ *   PLAIN(op)               slot op, function pith_<op>_<tier>
+ * The reference table, the names, the kernel check and its benchmarks are made from this list; so a
+ * kernel that is not here cannot be called, and one that is here cannot go unchecked. A new kernel:
+ * one line here, its ref function, its line in the ladder of table.c. */
 #ifndef PITH_KERNEL_KERNEL_LIST_H
 #define PITH_KERNEL_KERNEL_LIST_H
 

@@ -3,10 +3,9 @@
  * docs/formats.md, "Panels".
  *
  * Invariant: a panel block holds exactly the bytes of the 16 file blocks of its rows (r = row in
- * the panel), permuted:
- * first the scale fields, then codes in groups of 4 consecutive bytes of 16 rows = 64 bytes. One
- * field of Q5_0 and Q5_1
- * (qh) is also permuted bit by bit. Multi-byte fields are little-endian, as in files.
+ * the panel), permuted: first the scale fields, then codes in groups of 4 consecutive bytes of 16
+ * rows = 64 bytes. One field of Q5_0 and Q5_1 (h) is also permuted bit by bit. Multi-byte fields
+ * are little-endian, as in files.
  * Packing lives in ref/panel_ref.c and x86/pack_*.c, use in mul_*.c. */
 #ifndef PITH_KERNEL_PANEL_H
 #define PITH_KERNEL_PANEL_H
@@ -23,8 +22,8 @@ typedef struct pith_panel_q4_1 {
     uint16_t d[16], m[16];
     uint8_t q[4][64];
 } pith_panel_q4_1;
-/* h: bit g of byte [r][j] is the fifth bit of k = 4g + j, g = 0..7 (the file has it as bit k of a
- * 32-bit word). */
+/* h: bit g of byte [r][j] is the fifth bit of k = 4g + j, g = 0..7 (the file has it as bit k of
+ * a 32-bit word). */
 typedef struct pith_panel_q5_0 {
     uint16_t d[16];
     uint8_t h[64], q[4][64];
@@ -39,14 +38,12 @@ typedef struct pith_panel_q8_0 {
     int8_t q[8][64];
 } pith_panel_q8_0;
 
-/* 256 elements of 16 rows. scales: byte i of the 12 of row r is scales[16 i + r], so with S0 =
- * bytes 0..3, S1 = 4..7,
- * S2 = 8..11: scale of group j < 4: S0[j] & 63, of j + 4: (S2[j] & 15) | (S0[j] >> 6) << 4;
- * minimum of j < 4: S1[j] & 63,
- * of j + 4: S2[j] >> 4 | (S1[j] >> 6) << 4.
- * q[8c + g]: low nibble k = 64c + 4g + j, high nibble k = 64c + 32 + 4g + j. h[g]: bit i of [r][j]
- * is the fifth bit of
- * k = 32i + 4g + j. */
+/* 256 elements of 16 rows. Byte i of row r's 12 scale bytes is at 16 i + r, counted through
+ * `scales`; so with S0 = bytes 0..3, S1 = 4..7, S2 = 8..11 and j = 0..3:
+ *   scale of group j:    S0[j] & 63    of group j + 4:   (S2[j] & 15) | (S0[j] >> 6) << 4
+ *   minimum of group j:  S1[j] & 63    of group j + 4:   S2[j] >> 4 | (S1[j] >> 6) << 4
+ * q[8c + g]: low nibble k = 64c + 4g + j, high nibble k = 64c + 32 + 4g + j.
+ * h[g]: bit i of [r][j] is the fifth bit of k = 32i + 4g + j. */
 typedef struct pith_panel_q4_k {
     uint16_t d[16], dmin[16];
     uint8_t scales[3][64], q[32][64];
@@ -55,13 +52,12 @@ typedef struct pith_panel_q5_k {
     uint16_t d[16], dmin[16];
     uint8_t scales[3][64], h[8][64], q[32][64];
 } pith_panel_q5_k;
-/* Half f = k / 128, quarter i = k % 128 / 32, g = k % 32 / 4. part[f][g].low[i % 2]: low nibble
- * for i < 2, high nibble for
- * i >= 2. part[f][g].high: bits 2i, 2i + 1. scales[s]: 16 rows of sub-block s = k / 16. The three
- * groups that belong
- * together lie together, so that a product reads memory strictly in order: with separate planes,
- * as in files, it ran at
- * 40 % of the bandwidth on Zen 4, whatever was prefetched. */
+/* Half f = k / 128, quarter i = k % 128 / 32, g = k % 32 / 4.
+ * part[f][g].low[i % 2]: low nibble for i < 2, high nibble for i >= 2. part[f][g].high: bits 2i,
+ * 2i + 1. scales[s]: 16 rows of sub-block s = k / 16.
+ * The three groups that belong together lie together, so that a product reads memory strictly in
+ * order: with separate planes, as in files, it ran at 40 % of the bandwidth on Zen 4, whatever was
+ * prefetched. */
 typedef struct pith_panel_q6_k_part {
     uint8_t low[2][64], high[64];
 } pith_panel_q6_k_part;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernel table: reference functions first, then one flat ladder per instruction set, lowest
- * tier first; a later line
- * wins. Adding a kernel of a tier is its file and one line here.
+ * tier first; a later line wins. Adding a kernel of a tier is its file and one line here.
  * Invariant: after pith_kernels_init every slot of kernel_list.h is set, for any feature mask.
- * Names are kept beside the
- * pointers by the same SET line, so that reports and the kernel check can't disagree with what
- * runs.
- * Read next: ref/ (what each kernel computes), then x86/. */
+ * Names are kept beside the pointers by the same SET line, so that reports and the kernel check
+ * can't disagree with what runs. Read next: ref/ (what each kernel computes), then x86/. */
 #include "kernel/kernel.h"
 #include "kernel/kernel_list.h"
 #include "kernel/panel.h"

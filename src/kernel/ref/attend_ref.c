@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention of query rows over one KV page, and the joining of pages, plain C: the definition
- * (contract: pith_attend and
- * pith_merge_fn in kernel.h). Row by row: scores of 64 tokens, their maximum over the visible
- * range, exponentials, the
- * weighted sum of V.
+ * (contract: pith_attend and pith_merge_fn in kernel.h). Row by row: scores of 64 tokens, their
+ * maximum over the visible range, exponentials, the weighted sum of V.
+ *
  * Invariant: slots outside [begin, end) may hold anything, NaN included; nothing of them reaches a
- * result. A maximum of
- * -0 is stored as +0. If no visible score is a number above -inf, m is NaN: a fault of the model
- * must not look like an
- * empty page. Read next: kv_ref.c (how pages are written). */
+ * result. A maximum of -0 is stored as +0. If no visible score is a number above -inf, m is NaN: a
+ * fault of the model must not look like an empty page. Next: kv_ref.c (how pages are written). */
 #include "kernel/ref/ref.h"
 #include "kernel/ref/scalar_math.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Activations, gates, sums, scaling and rotation, plain C: the definition (contracts in kernel.h,
- * formulas in
- * scalar_math.h). Invariant: element i of a result depends on element i of the inputs only
- * (rotation: on its pair), so
- * results may overwrite inputs. */
+ * Activations, gates, sums, scaling and rotation, plain C: the definition (contracts in
+ * kernel.h, formulas in scalar_math.h). Invariant: element i of a result depends on element i of
+ * the inputs only (rotation: on its pair), so results may overwrite inputs. */
 #include "kernel/ref/ref.h"
 #include "kernel/ref/scalar_math.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One token of one KV head into its page, plain C: the definition (layout: pith_kv_page in
- * kernel.h; picture:
- * docs/formats.md). Invariant: only slot t of the page is written. int8: one scale for the whole K
- * vector and one for V,
- * by the rule of quantize_ref.c with the vector as its group. */
+ * kernel.h; picture: docs/formats.md). Invariant: only slot t of the page is written. int8: one
+ * scale for the whole K vector and one for V, by the rule of quantize_ref.c with the vector as
+ * its group. */
 #include "kernel/ref/ref.h"
 #include "kernel/ref/scalar_math.h"
 

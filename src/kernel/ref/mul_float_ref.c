@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products of F32, F16 and BF16 weights with float activations, plain C: the definition (contract:
- * pith_mul in kernel.h).
- * Panels are [k][16]. Four chains a row: chain c takes k % 4 == c in increasing k; y = (c0 + c1) +
- * (c2 + c3).
+ * pith_mul in kernel.h). Panels are [k][16]. Four chains a row: chain c takes k % 4 == c in
+ * increasing k; y = (c0 + c1) + (c2 + c3).
  * Invariant: weights become f32 exactly, so the three types share one order. Not here: quantized
- * weights
- * (mul_integer_ref.c). */
+ * weights (mul_integer_ref.c). */
 #include "kernel/ref/ref.h"
 #include "kernel/ref/scalar_math.h"
 

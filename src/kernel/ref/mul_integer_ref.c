@@ -2,12 +2,11 @@
  * Products of quantized weights with int8 activations, plain C: the definition (contract: pith_mul
  * in kernel.h).
  *
- * One group (32 k of 16 rows) at a time is unpacked to signed codes [k][row] and multiplied with
- * up to TILE tokens.
- * Invariant: all sums of one group are integers below 2^24, so their conversion to float is exact:
- *   Q4_0 8 * 127 * 32, Q5_0 16 * 127 * 32, Q8_0 128 * 127 * 32; Q4_K 63 * 15 * 127 * 32; Q5_K 63 *
- *   31 * 127 * 32;
- *   Q6_K 2 * 128 * 32 * 127 * 16 = 16646144 < 16777216.
+ * One group (32 k of 16 rows) at a time is unpacked to signed codes [k][row] and multiplied with up
+ * to TILE tokens. Invariant: all sums of one group are integers below 2^24 = 16777216, so their
+ * conversion to float is exact. The largest:
+ *   Q4_0 8 * 127 * 32    Q5_0 16 * 127 * 32         Q8_0 128 * 127 * 32
+ *   Q4_K 63 * 15 * 127 * 32    Q5_K 63 * 31 * 127 * 32    Q6_K 2 * 128 * 32 * 127 * 16 = 16646144
  * Not here: float weights (mul_float_ref.c), packing (panel_ref.c). */
 #include "kernel/panel.h"
 #include "kernel/ref/ref.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * RMS and layer normalisation and the largest value, plain C: the definition (contract:
- * pith_norm_args in kernel.h).
- * Invariant: sums run in 16 lanes, lane l taking elements i % 16 == l in increasing i, then fold
- * 8, 4, 2, 1; a vector
- * register of any width does the same additions. */
+ * pith_norm_args in kernel.h). Invariant: sums run in 16 lanes, lane l taking elements i % 16 == l
+ * in increasing i, then fold 8, 4, 2, 1; a vector register of any width does the same additions. */
 #include "kernel/ref/ref.h"
 #include "kernel/ref/scalar_math.h"
 

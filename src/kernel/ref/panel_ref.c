@@ -3,13 +3,11 @@
  * layouts in panel.h.
  *
  * A layout is a list of fields in panel order: where the field lies in a file block, the size of
- * its units, how many. Unit u of
- * the 16 rows lie side by side in the panel; the one exception is the fifth bits of Q5_0 and Q5_1
- * (BITS).
+ * its units, how many. Unit u of the 16 rows lie side by side in the panel; the one exception is
+ * the fifth bits of Q5_0 and Q5_1 (BITS).
  * Invariant: every byte of a file block is named by exactly one field, so packing can be undone.
- * Rows that do not exist
- * become zero bytes. Decoding rebuilds the file block of the row and asks the quant room, so it
- * cannot disagree with it. */
+ * Rows that do not exist become zero bytes. Decoding rebuilds the file block of the row and asks
+ * the quant room, so it cannot disagree with it. */
 #include "kernel/panel.h"
 #include "kernel/ref/ref.h"
 

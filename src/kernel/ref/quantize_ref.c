@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Float activations -> int8 rows with a scale and sums per group of 32, plain C: the definition
- * (pith_q8 in kernel.h).
- * Invariant: codes lie in [-127, 127]; the codes from k to the next multiple of 64 are zero; a
- * group that holds a NaN or
- * an infinity has d = NaN and zero codes (scalar_math.h), so the fault reaches every product. */
+ * (pith_q8 in kernel.h). Invariant: codes lie in [-127, 127]; the codes from k to the next
+ * multiple of 64 are zero; a group that holds a NaN or an infinity has d = NaN and zero codes
+ * (scalar_math.h), so the fault reaches every product. */
 #include "kernel/ref/ref.h"
 #include "kernel/ref/scalar_math.h"
 

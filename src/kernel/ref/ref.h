@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Prototypes of the plain C kernels, which define what every tier must compute. One per slot of
- * kernel_list.h; their
- * contracts are in kernel.h. */
+ * kernel_list.h; their contracts are in kernel.h. */
 #ifndef PITH_KERNEL_REF_REF_H
 #define PITH_KERNEL_REF_REF_H
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The float functions that define pith's numbers, one value at a time: fused multiply-add, exp,
- * tanh, the activations.
- * Every tier does the same operations in the same order, so its results have the same bits.
- * Coefficients are our own
- * minimax fits (least squares reweighted until the error is level), stored as the floats that are
- * used.
+ * tanh, the activations. Every tier does the same operations in the same order, so its results have
+ * the same bits. Coefficients are our own minimax fits (least squares reweighted until the error is
+ * level), stored as the floats that are used.
  *
  * Errors, measured over all arguments that matter (tests/check): exp below 1.1 ulp; tanh, silu and
- * gelu below 4 ulp;
- * gelu_erf below 3e-7 * |x|. NaN in gives NaN out; its payload is not promised. */
+ * gelu below 4 ulp; gelu_erf below 3e-7 * |x|. NaN in gives NaN out; no payload is promised. */
 #ifndef PITH_KERNEL_REF_SCALAR_MATH_H
 #define PITH_KERNEL_REF_SCALAR_MATH_H
 
@@ -20,10 +17,9 @@
 #include <string.h>
 
 /* a * b + c, rounded once. Not fmaf(): some C libraries round it twice, and a call for each
- * product is slow where the
- * instruction is missing. In double the product is exact; the sum is rounded to odd by its exact
- * error (TwoSum), after
- * which one more rounding, to float, is right (Boldo and Melquiond, "Emulation of FMA", 2008). */
+ * product is slow where the instruction is missing. In double the product is exact; the sum is
+ * rounded to odd by its exact error (TwoSum), after which one more rounding, to float, is right
+ * (Boldo and Melquiond, "Emulation of FMA", 2008). */
 static inline float pith_fma(float a, float b, float c) {
 #if defined(__FP_FAST_FMAF)
     return __builtin_fmaf(a, b, c);
@@ -32,8 +28,7 @@ static inline float pith_fma(float a, float b, float c) {
     double sum = product + addend, back = sum - product;
     double error = (product - (sum - back)) + (addend - back);
     /* Not exact and even: to the odd neighbour on the side of the error. No branch: which way it
-     * goes is chance. NaN errors
-     * (the sum is infinite or NaN already) compare false. */
+     * goes is chance. NaN errors (the sum is infinite or NaN already) compare false. */
     uint64_t bits, inexact = (uint64_t)((error < 0.0) | (error > 0.0));
     uint64_t outward = (uint64_t)((error > 0.0) == (sum > 0.0));
     memcpy(&bits, &sum, sizeof bits);
@@ -159,10 +154,8 @@ static inline float pith_fold_lanes(const float lanes[16]) {
 }
 
 /* Scale of a group of int8 activations and its reciprocal, from the largest magnitude as float
- * bits. A group too small
- * for its reciprocal to be finite becomes zero; one with an infinity or NaN gets the scale NaN and
- * zero codes, so that
- * the fault shows in every product. */
+ * bits. A group too small for its reciprocal to be finite becomes zero; one with an infinity or
+ * NaN gets the scale NaN and zero codes, so that the fault shows in every product. */
 static inline bool pith_q8_scale(uint32_t amax_bits, float *d, float *inverse) {
     *d = pith_f32_of_bits(amax_bits) / 127.0f;
     *inverse = *d > 0.0f ? 1.0f / *d : 0.0f;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Attention of query rows over one KV page with 256-bit registers, for the tiers avx2 and avxvnni
- * (contract: pith_attend in
- * kernel.h; bits: attend_ref.c). The file that includes this has included dot_avx2.h or
- * dot_avxvnni.h.
+ * (contract: pith_attend in kernel.h; bits: attend_ref.c). The file that includes this has included
+ * dot_avx2.h or dot_avxvnni.h.
  *
  * Rows go in blocks of up to 3, which share every load of K and V. Scores: 8 tokens a register;
- * float K has the contract's four
- * chains over d (3 rows x 4 chains), int8 K the integer dot product of the tier over 32 d with
- * codes made unsigned. Values: 3
- * rows x 4 vectors of d stay in registers while the tokens pass in order. What all rows of a block
- * see is done together, the
- * edges row by row. Slots outside a row's range are computed but never used. */
+ * float K has the contract's four chains over d (3 rows x 4 chains), int8 K the integer dot
+ * product of the tier over 32 d with codes made unsigned. Values: 3 rows x 4 vectors of d stay
+ * in registers while the tokens pass in order. What all rows of a block see is done together,
+ * the edges row by row. Slots outside a row's range are computed but never used. */
 #ifndef PITH_KERNEL_X86_ATTEND_256_H
 #define PITH_KERNEL_X86_ATTEND_256_H
 

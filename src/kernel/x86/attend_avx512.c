@@ -2,15 +2,13 @@
  * AVX-512 attention of query rows over one KV page (contract: pith_attend in kernel.h; bits:
  * attend_ref.c).
  *
- * Rows go in blocks of up to 6, which share every load of K and V. Scores: a K panel is 16 tokens
- * wide, so a register holds the
- * scores of 16 tokens; float K has the contract's four chains over d (6 rows x 4 chains), int8 K
- * one vpdpbusd a 4 bytes of d
- * with codes made unsigned (+128, taken back by 128 * sum(q)). Values: 6 rows x 4 vectors of d
- * stay in registers while the
- * tokens pass in order. Rows of a block see different ranges: what all see is done together, the
- * edges row by row, each row
- * in increasing t. Slots outside a row's range are computed but never used. */
+ * Rows go in blocks of up to 6, which share every load of K and V. Scores: a K panel is 16
+ * tokens wide, so a register holds the scores of 16 tokens; float K has the contract's four
+ * chains over d (6 rows x 4 chains), int8 K one vpdpbusd a 4 bytes of d with codes made unsigned
+ * (+128, taken back by 128 * sum(q)). Values: 6 rows x 4 vectors of d stay in registers while
+ * the tokens pass in order. Rows of a block see different ranges: what all see is done together,
+ * the edges row by row, each row in increasing t. Slots outside a row's range are computed but
+ * never used. */
 #include "kernel/x86/mul_avx512.h"
 #include "kernel/x86/vector_math_avx512.h"
 #include "kernel/x86/x86.h"

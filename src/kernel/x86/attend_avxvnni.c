@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX-VNNI attention over int8 pages: the kernel of attend_256.h with the dot product of
- * dot_avxvnni.h. Float pages use the avx2
- * kernels. Contract: pith_attend in kernel.h. */
+ * AVX-VNNI attention over int8 pages: the kernel of attend_256.h, compiled with the dot product of
+ * dot_avxvnni.h (vpdpbusd). Float pages have no integer products, so this tier keeps the avx2
+ * kernels for them. Contract: pith_attend in kernel.h; bits: ref/attend_ref.c. Read next:
+ * attend_256.h. */
 #include "kernel/x86/dot_avxvnni.h"
 
 #include "kernel/x86/attend_256.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Panel blocks taken apart with 256-bit registers (layouts: panel.h): code groups as unsigned
- * bytes, scales and minima as
- * floats. `type` is always a constant. One chunk is 256 k: a super-block, or up to 8 blocks of 32.
- * */
+ * bytes, scales and minima as floats. `type` is always a constant. One chunk is 256 k: a
+ * super-block, or up to 8 blocks of 32. */
 #ifndef PITH_KERNEL_X86_CODES_256_H
 #define PITH_KERNEL_X86_CODES_256_H
 

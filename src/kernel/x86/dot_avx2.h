@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The integer dot product of tiers with 256-bit registers, AVX2 form: vpmaddubsw multiplies bytes
- * into 16-bit pairs, pairs of some code
- * groups are added as 16-bit words, then vpmaddwd makes 32-bit sums of them.
- * No saturation: a word holds at most 2 * 8 * 15 * 127 = 30480 for 8 groups of 4-bit codes, 2 * 2
- * * 63 * 127 = 32004 for 2
- * groups of up to 6-bit codes; both below 32768. 8-bit codes (byte + 128) are taken as two planes
- * of 4 bits.
- * The same names with AVX-VNNI: dot_avxvnni.h. Users: mul_integer_256.h, attend_256.h. */
+ * The integer dot product of tiers with 256-bit registers, AVX2 form: vpmaddubsw multiplies
+ * bytes into 16-bit pairs, pairs of some code groups are added as 16-bit words, then vpmaddwd
+ * makes 32-bit sums of them. No saturation: a word holds at most 2 * 8 * 15 * 127 = 30480 for 8
+ * groups of 4-bit codes, 2 * 2 * 63 * 127 = 32004 for 2 groups of up to 6-bit codes; both below
+ * 32768. 8-bit codes (byte + 128) are taken as two planes of 4 bits. The same names with
+ * AVX-VNNI: dot_avxvnni.h. Users: mul_integer_256.h, attend_256.h. */
 #ifndef PITH_KERNEL_X86_DOT_AVX2_H
 #define PITH_KERNEL_X86_DOT_AVX2_H
 

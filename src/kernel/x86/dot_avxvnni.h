@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The integer dot product of tiers with 256-bit registers, AVX-VNNI form: vpdpbusd adds 4 products
- * of bytes to a 32-bit sum.
- * As text, because gcc 12 copies accumulators around the intrinsic. The kernel check compiles the
- * same kernels with
- * PITH_EMULATE_AVXVNNI for machines that have the instruction in its AVX-512 encoding only.
- * The same names without VNNI: dot_avx2.h. Users: mul_integer_256.h, attend_256.h. */
+ * The integer dot product of tiers with 256-bit registers, AVX-VNNI form: vpdpbusd adds 4
+ * products of bytes to a 32-bit sum. As text, because gcc 12 copies accumulators around the
+ * intrinsic. The kernel check compiles the same kernels with PITH_EMULATE_AVXVNNI for machines
+ * that have the instruction in its AVX-512 encoding only. The same names without VNNI:
+ * dot_avx2.h. Users: mul_integer_256.h, attend_256.h. */
 #ifndef PITH_KERNEL_X86_DOT_AVXVNNI_H
 #define PITH_KERNEL_X86_DOT_AVXVNNI_H
 

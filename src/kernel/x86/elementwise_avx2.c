@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX2 activations, gates, sums, scaling and rotation: 8 elements at a time, the last ones in
- * part. Formulas and bits:
- * vector_math_avx2.h. Results may overwrite inputs, since each vector is read before it is
- * written. */
+ * AVX2 activations, gates, sums, scaling and rotation: 8 elements at a time, the last ones in part.
+ * Formulas and bits: vector_math_avx2.h. Results may overwrite inputs, since each vector is read
+ * before it is written. Same bits as ref/elementwise_ref.c. */
 #include "kernel/x86/vector_math_avx2.h"
 #include "kernel/x86/x86.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How x86 kernels make one source serve several types and tile sizes: functions that are always
- * inlined into callers that pass
- * constants, and loops over registers that are always unrolled. */
+ * inlined into callers that pass constants, and loops over registers that are always unrolled. */
 #ifndef PITH_KERNEL_X86_INLINE_H
 #define PITH_KERNEL_X86_INLINE_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512: joining of attention partials and writing of one token into a KV page (definitions:
- * attend_ref.c, kv_ref.c).
- * K goes to every 16th place of its panel: values are converted 16 at a time and stored one by
- * one. The scale of an int8
- * vector comes from the largest magnitude as an integer, so that NaN and infinity come out on top.
- * */
+ * attend_ref.c, kv_ref.c). K goes to every 16th place of its panel: values are converted 16 at a
+ * time and stored one by one. The scale of an int8 vector comes from the largest magnitude as an
+ * integer, so that NaN and infinity come out on top. */
 #include "kernel/x86/vector_math_avx512.h"
 #include "kernel/x86/x86.h"
 

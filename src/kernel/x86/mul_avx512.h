@@ -2,10 +2,9 @@
  * What the AVX-512 product kernels share: the product instruction, addressing of a tile of tokens,
  * loads.
  *
- * A tile is up to 12 tokens with one panel. Weights are unpacked once per tile; each 64-byte code
- * group meets each token
- * in one vpdpbusd whose activation operand is 4 bytes broadcast from memory. Only mul_*_avx512.c
- * include this. */
+ * A tile is up to 12 tokens with one panel. Weights are unpacked once per tile; each 64-byte
+ * code group meets each token in one vpdpbusd whose activation operand is 4 bytes broadcast from
+ * memory. Only mul_*_avx512.c include this. */
 #ifndef PITH_KERNEL_X86_MUL_AVX512_H
 #define PITH_KERNEL_X86_MUL_AVX512_H
 
@@ -24,8 +23,7 @@ enum { TILE_MAX = 12, FEW_TOKENS = 8 /* up to here codes are unpacked on the fly
 enum { PREFETCH_L1_TOKENS = 2, AHEAD_L1 = 4096, AHEAD_L2 = 6144 };
 
 /* acc += sum of 4 products of bytes (w unsigned, x signed) in each 32-bit lane. As text, because
- * gcc 12 copies and
- * spills accumulators around the intrinsic, and doesn't fold the broadcast. */
+ * gcc 12 copies and spills accumulators around the intrinsic, and doesn't fold the broadcast. */
 #define DOT(acc, w, x)                                                                             \
     __asm__("vpdpbusd %2%{1to16%}, %1, %0"                                                         \
             : "+v"(acc)                                                                            \

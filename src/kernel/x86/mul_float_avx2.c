@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX2 products of F32, F16 and BF16 weights with float activations (contract: pith_mul in
  * kernel.h; panels [k][16]).
+ *
  * The four chains of the contract need 4 registers for 8 rows of one token. With one token all 16
- * rows go together; with more,
- * 8 rows and 3 tokens (12 chains, a weight, an activation), so that each weight is widened once
- * for 3 tokens. Tail: k % 4
- * values continue the chains in order. */
+ * rows go together; with more, 8 rows and 3 tokens (12 chains, a weight, an activation), so that
+ * each weight is widened once for 3 tokens. Tail: k % 4 values continue the chains in order. */
 #include "kernel/x86/lanes_256.h"
 #include "kernel/x86/x86.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512 products of F32, F16 and BF16 weights with float activations (contract: pith_mul in
- * kernel.h; panels [k][16]).
- * Each token has the four chains of the contract in four registers; a weight vector (16 rows of
- * one k) is widened once and
- * meets 6 tokens. The activation is a broadcast memory operand. One to four tokens leave registers
- * for nothing else: they are
- * bound by memory and prefetch their panel. Tail: k % 4 values continue the chains in order. */
+ * kernel.h; panels [k][16]). Each token has the four chains of the contract in four registers; a
+ * weight vector (16 rows of one k) is widened once and meets 6 tokens. The activation is a
+ * broadcast memory operand. One to four tokens leave registers for nothing else: they are bound
+ * by memory and prefetch their panel. Tail: k % 4 values continue the chains in order. */
 #include "kernel/x86/mul_avx512.h"
 #include "kernel/x86/x86.h"
 

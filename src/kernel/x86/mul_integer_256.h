@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products of quantized weights with 256-bit registers, for the tiers avx2 and avxvnni (contract:
- * pith_mul in kernel.h). The file
- * that includes this has included dot_avx2.h or dot_avxvnni.h before; it names the kernels.
+ * pith_mul in kernel.h). The file that includes this has included dot_avx2.h or dot_avxvnni.h
+ * before; it names the kernels.
  *
- * A chunk is 256 k of one panel. One or two tokens take codes straight from the panel; more unpack
- * a chunk once (4 KiB) and
- * pass over it in tiles. The integer sums of a tile (two registers a token) stay in registers over
- * a group of 32 k, the
- * float chains of the contract lie on the stack. All loops over groups are in increasing k. */
+ * A chunk is 256 k of one panel. One or two tokens take codes straight from the panel; more
+ * unpack a chunk once (4 KiB) and pass over it in tiles. The integer sums of a tile (two
+ * registers a token) stay in registers over a group of 32 k, the float chains of the contract
+ * lie on the stack. All loops over groups are in increasing k. */
 #ifndef PITH_KERNEL_X86_MUL_INTEGER_256_H
 #define PITH_KERNEL_X86_MUL_INTEGER_256_H
 

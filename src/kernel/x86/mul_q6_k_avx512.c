@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512 VNNI product of Q6_K (contract: pith_mul in kernel.h; layout: panel.h).
  *
- *   per group:        p = cvt(sum of 4 vpdpbusd + bias) * scale_0, then fma(the next 4, scale_1,
- *   p);   s[t] = fma(p, d_x, s[t])
+ *   per group:        p    = cvt(sum of 4 vpdpbusd + bias_0) * scale_0
+ *                     p    = fma(cvt(sum of the next 4 + bias_1), scale_1, p)
+ *                     s[t] = fma(p, d_x, s[t])
  *   per super-block:  acc[t] = fma(s[t], d_w, acc[t])
  *
  * Codes stay unsigned, so each integer sum starts at -32 * (sum of its 16 x). One or two tokens
- * walk a half of 128 k at once,
- * reading each line of weights a single time; more tokens walk group by group with the bits turned
- * by a count, as in
- * mul_super_avx512.c. Registers there: 8 sums, 8 p, weight, masks, counts; s and acc live on the
- * stack. */
+ * walk a half of 128 k at once, reading each line of weights a single time; more tokens walk group
+ * by group with the bits turned by a count, as in mul_super_avx512.c. Registers there: 8 sums, 8 p,
+ * weight, masks, counts; s and acc live on the stack. */
 #include "kernel/x86/mul_avx512.h"
 #include "kernel/x86/x86.h"
 

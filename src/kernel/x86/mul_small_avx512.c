@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512 VNNI products of the 32-element types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 with up to 8 tokens
- * (contract: pith_mul in
- * kernel.h; layouts: panel.h), and their unpackers for more (mul_wide_avx512.c).
+ * (contract: pith_mul in kernel.h; layouts: panel.h), and their unpackers for more
+ * (mul_wide_avx512.c).
  *
- *   acc[t] = fma(cvt(sum of 8 vpdpbusd + bias), d_w * d_x, acc[t]),   acc_m[t] = fma(m_w, d_x *
- *   sum, acc_m[t])
+ *   acc[t]   = fma(cvt(sum of 8 vpdpbusd + bias), d_w * d_x, acc[t])
+ *   acc_m[t] = fma(m_w, d_x * sum, acc_m[t])                            Q4_1, Q5_1
  *
  * Codes stay unsigned; the signed types start their integer sum at -offset * sum(x) instead.
- * Scales, biases and d * sum of
- * 16 groups of the tokens are laid out on the stack first, one line a token, so that the loop
- * reads them with constant
- * offsets. Registers: 8 integer sums, 8 acc, 8 acc_m, 2 weights, constants. Tail: any k / 32. */
+ * Scales, biases and d * sum of 16 groups of the tokens are laid out on the stack first, one line a
+ * token, so that the loop reads them with constant offsets. Registers: 8 integer sums, 8 acc, 8
+ * acc_m, 2 weights, constants. Tail: any k / 32. */
 #include "kernel/x86/mul_avx512.h"
 #include "kernel/x86/x86.h"
 

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512 VNNI products of the 256-element types with minima, Q4_K and Q5_K (contract: pith_mul in
- * kernel.h; layouts:
- * panel.h).
+ * kernel.h; layouts: panel.h).
  *
- *   per group:        s[t] = fma(cvt(sum of 8 vpdpbusd) * scale, d_x, s[t])
- *   per super-block:  acc[t] = fma(s[t], d_w, acc[t]),   u[t] = fma(m, d_x * sum, u[t]) over
- *   groups, acc_m likewise
+ *   per group:        s[t]     = fma(cvt(sum of 8 vpdpbusd) * scale, d_x, s[t])
+ *                     u[t]     = fma(m, d_x * sum, u[t])
+ *   per super-block:  acc[t]   = fma(s[t], d_w, acc[t])
+ *                     acc_m[t] = fma(u[t], dmin_w, acc_m[t])
  *
  * Codes stay unsigned. A group's bits are turned (32-bit rotation) to where the mask is; the count
- * is data, so that one
- * loop body does all 8 groups. Registers: 8 integer sums, 8 s, weight, masks, counts. acc lives on
- * the stack, touched
- * once per super-block. Minima have a loop of their own..
+ * is data, so that one loop body does all 8 groups. Registers: 8 integer sums, 8 s, weight, masks,
+ * counts. acc lives on the stack, touched once per super-block. Minima have a loop of their own.
  * Read next: mul_q6_k_avx512.c. */
 #include "kernel/x86/mul_avx512.h"
 #include "kernel/x86/x86.h"

@@ -2,18 +2,16 @@
  * AVX-512 VNNI products with many tokens, for every integer type (contract: pith_mul in kernel.h).
  *
  * 256 k of one panel are unpacked once to unsigned bytes (4 KiB), then met with up to PASS tokens
- * in tiles of 12. So the
- * inner loop is products and the float chain of the contract, nothing else:
+ * in tiles of 12. So the inner loop is products and the float chain of the contract, nothing else:
  *
  *   SIGNED, AFFINE  acc[t] = fma(cvt(sum of 8 vpdpbusd + bias), d_w * d_x, acc[t])
- *   SUPER           s[t] = fma(cvt(sum) * scale, d_x, s[t]);  HALVES: cvt(sum0) * scale0, then
- *   fma(sum1, scale1, ..)
+ *   SUPER           s[t]   = fma(cvt(sum) * scale, d_x, s[t])
+ *   HALVES          s[t]   = fma(fma(cvt(sum1), scale1, cvt(sum0) * scale0), d_x, s[t])
  *
  * Order of loops: tokens of a pass (their codes stay in L2), panels, 256 k, tiles. Chains rest in
- * `acc` between 256 k.
- * Registers: 12 sums, 12 chains, weight, scale (HALVES: 8 sums, 8 p, 8 s). The next tile's codes
- * are prefetched.
- * Few tokens: mul_small_avx512.c and others, which also hold the unpackers. */
+ * `acc` between 256 k. Registers: 12 sums, 12 chains, weight, scale (HALVES: 8 sums, 8 p, 8 s). The
+ * next tile's codes are prefetched. Few tokens: mul_small_avx512.c and others, which also hold the
+ * unpackers. */
 #include "kernel/x86/mul_avx512.h"
 
 enum { PASS = 96, GROUPS = WIDE_GROUPS };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX2 RMS and layer normalisation and the largest value: two registers hold the 16 lanes of the
- * contract (norm_ref.c). In a
- * tail, lanes without an element must keep their sum: they add or multiply zeros, and +0 changes
- * no sum of squares;
- * plain sums choose instead. y may be x. */
+ * contract (norm_ref.c). In a tail, lanes without an element must keep their sum: they add or
+ * multiply zeros, and +0 changes no sum of squares; plain sums choose instead. y may be x. */
 #include "kernel/x86/vector_math_avx2.h"
 #include "kernel/x86/x86.h"
 

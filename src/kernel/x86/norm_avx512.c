@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512 RMS and layer normalisation and the largest value: one register holds the 16 lanes of
- * the contract (norm_ref.c).
- * Tails run under a mask, so that lanes without an element are not touched. y may be x. */
+ * the contract (norm_ref.c). Tails run under a mask, so that lanes without an element are not
+ * touched. y may be x. Same bits as ref/norm_ref.c. */
 #include "kernel/x86/vector_math_avx512.h"
 #include "kernel/x86/x86.h"
 

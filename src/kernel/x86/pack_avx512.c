@@ -3,12 +3,10 @@
  * mmap mode, before every product.
  *
  * One step takes 16 bytes of each of 16 rows and writes 4 code groups ([16 rows][4 bytes]). Rows
- * r, r + 4, r + 8, r + 12 go to
- * the four quarters of register r % 4; transposing 4 x 4 dwords inside the quarters then gives the
- * groups in row order.
- * Scale fields are words or bytes side by side; they are taken from such groups too. A last panel
- * with fewer rows goes the
- * plain way (panel_ref.c), as do the last k of float types. Nothing is read outside the rows. */
+ * r, r + 4, r + 8, r + 12 go to the four quarters of register r % 4; transposing 4 x 4 dwords
+ * inside the quarters then gives the groups in row order. Scale fields are words or bytes side
+ * by side; they are taken from such groups too. A last panel with fewer rows goes the plain way
+ * (panel_ref.c), as do the last k of float types. Nothing is read outside the rows. */
 #include "kernel/panel.h"
 #include "kernel/ref/ref.h"
 #include "kernel/x86/inline.h"
@@ -91,8 +89,7 @@ ALWAYS_INLINE __m512i swap_bits(__m512i x, int shift, uint32_t low) {
 }
 
 /* Bit 4g + j of each dword -> bit g of byte j. Seen as addresses of bits, g2 g1 g0 j1 j0 becomes
- * j1 j0 g2 g1 g0: four
- * exchanges of two address bits. */
+ * j1 j0 g2 g1 g0: four exchanges of two address bits. */
 ALWAYS_INLINE __m512i spread_bits(__m512i x) {
     x = swap_bits(x, 1, 0x22222222u);
     x = swap_bits(x, 3, 0x0A0A0A0Au);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The integer dot products of one group of 32 k of 16 rows with a tile of tokens, 256-bit
- * registers. Codes come from the panel or from
- * a chunk that was unpacked; types differ in how many code groups may be added before words
- * overflow (dot_avx2.h): 4-bit
- * planes of a whole group, or two groups at a time. The file that includes this has included
- * dot_avx2.h or dot_avxvnni.h. */
+ * registers. Codes come from the panel or from a chunk that was unpacked; types differ in how
+ * many code groups may be added before words overflow (dot_avx2.h): 4-bit planes of a whole
+ * group, or two groups at a time. The file that includes this has included dot_avx2.h or
+ * dot_avxvnni.h. */
 #ifndef PITH_KERNEL_X86_PLANES_256_H
 #define PITH_KERNEL_X86_PLANES_256_H
 

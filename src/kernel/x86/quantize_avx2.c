@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX2 quantization of activations, one group of 32 at a time (rules: quantize_ref.c). Magnitudes
- * are compared as integers,
- * so NaN and infinity come out on top; the scale is computed by the reference's function. Sums
- * come from vpmaddubsw with ones:
- * pairs of codes, then fours, then the halves of the group. */
+ * AVX2 quantization of activations, one group of 32 at a time (rules: quantize_ref.c).
+ * Magnitudes are compared as integers, so NaN and infinity come out on top; the scale is
+ * computed by the reference's function. Sums come from vpmaddubsw with ones: pairs of codes,
+ * then fours, then the halves of the group. */
 #include "kernel/x86/vector_math_avx2.h"
 #include "kernel/x86/x86.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512 quantization of activations (rules: quantize_ref.c): two groups of 32 at a time.
- * Magnitudes are compared as integers, so NaN and infinity come out on top. Scales of both groups
- * are computed together,
- * low half of a register for the first, high half for the second. Sums come from one vpdpbusd with
- * ones. A last single
- * group is done with a second group of zeros, of which only the padding codes are stored. */
+ * Magnitudes are compared as integers, so NaN and infinity come out on top. Scales of both
+ * groups are computed together, low half of a register for the first, high half for the second.
+ * Sums come from one vpdpbusd with ones. A last single group is done with a second group of
+ * zeros, of which only the padding codes are stored. */
 #include "kernel/x86/vector_math_avx512.h"
 #include "kernel/x86/x86.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ref/scalar_math.h on 16 lanes: the same operations in the same order, so the same bits. Where
- * the scalar code branches,
- * both sides are computed and one is chosen. Only *_avx512.c include this. */
+ * the scalar code branches, both sides are computed and one is chosen. Only *_avx512.c include
+ * this. */
 #ifndef PITH_KERNEL_X86_VECTOR_MATH_AVX512_H
 #define PITH_KERNEL_X86_VECTOR_MATH_AVX512_H
 

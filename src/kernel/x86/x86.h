@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prototypes of the x86 kernels, a block per tier. Contracts: kernel.h; each gives the bits of its
- * reference. */
+ * Prototypes of the x86 kernels, a block per tier. Their contracts are the types of kernel.h; each
+ * gives the bits of its reference (ref/ref.h), for any shape. Called through the table only
+ * (table.c). Read next: mul_small_avx512.c, the simplest product. */
 #ifndef PITH_KERNEL_X86_X86_H
 #define PITH_KERNEL_X86_X86_H
 
