@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a backend runs: a plan (the straight list of operations that a model's forward() records
- * once), weights, KV page
- * tables, and steps. Nothing above this header knows an instruction set. Plan recording never
- * fails in the middle: the
- * first error sticks and pith_plan_check tells it. Read next: plan.c (recording),
- * cpu/cpu_backend.c (running). */
+ * once), weights, KV page tables, and steps. Nothing above this header knows an instruction set.
+ * Plan recording never fails in the middle: the first error sticks and pith_plan_check tells it.
+ * Read next: plan.c (recording), cpu/cpu_backend.c (running). */
 #ifndef PITH_BACKEND_BACKEND_H
 #define PITH_BACKEND_BACKEND_H
 
@@ -12,7 +10,7 @@
 #include "base/status.h"
 #include "quant/quant.h"
 
-/* ---- Values ----
+/* ---- Values -------------------------------------------------------------------------------------
  * A value is a matrix of floats [rows, width]; rows is n (tokens of the step) or n_out (rows that
  * want logits). */
 typedef int32_t pith_value; /* -1: none */
@@ -49,13 +47,14 @@ typedef struct pith_norm_op {
 } pith_norm_op;
 pith_value pith_plan_norm(pith_plan *plan, const char *name, const pith_norm_op *args);
 
-/* y_i = W_i x (+ bias_i); up to three weights share x. With act: y_0 = act(W_0 x) * (W_1 x) (n =
- * 2, one result; gate, up), or
- * y_0 = act(W_0 x) (n = 1). With residual (n = 1): y_0 = residual + W_0 x (+ bias). scale
- * multiplies W x when not 0 (after all, before residual). */
+/* y_i = W_i x (+ bias_i); up to three weights share x.
+ *   act, n = 1        y_0 = act(W_0 x)
+ *   act, n = 2        y_0 = act(W_0 x) * (W_1 x): gate and up, one result
+ *   residual, n = 1   y_0 = residual + W_0 x (+ bias)
+ * scale, when not 0, multiplies W x (after all else, before the residual). */
 typedef struct pith_linear_op {
     pith_value x;
-    uint32_t n;
+    uint32_t n; /* weights, 1..3 */
     const pith_weight *weight[3], *bias[3];
     pith_activation act;
     pith_value residual; /* PITH_NO_VALUE: none */
@@ -68,13 +67,14 @@ void pith_plan_linear(pith_plan *plan, const char *name, const pith_linear_op *a
 /* How positions become angles; one per distinct setting of a model. The engine fills the tables of
  * a step. */
 typedef struct pith_rope {
-    uint32_t n_rot;
-    bool neox;              /* half-split pairs; else neighbours */
-    float base, freq_scale; /* theta_i = pos * base^(-2i/n_rot) * freq_scale (/ factor_i) */
-    const float *factors;   /* [n_rot/2] divisors (rope_freqs, longrope) or NULL */
-    float ext_factor, attn_factor, beta_fast,
-        beta_slow; /* YaRN; ext_factor 0: off. attn_factor: net magnitude of cos and sin */
-    uint32_t n_ctx_orig;
+    uint32_t n_rot;             /* elements of a head that are rotated */
+    bool neox;                  /* half-split pairs; else neighbours */
+    float base, freq_scale;     /* theta_i = pos * base^(-2i/n_rot) * freq_scale (/ factor_i) */
+    const float *factors;       /* [n_rot/2] divisors (rope_freqs, longrope) or NULL */
+    float ext_factor;           /* YaRN (rope.c has its formula); 0: off */
+    float beta_fast, beta_slow; /* YaRN: turns in n_ctx_orig where the ramp begins and ends */
+    float attn_factor;          /* net magnitude of cos and sin */
+    uint32_t n_ctx_orig;        /* YaRN: context of the training before it was stretched */
 } pith_rope;
 /* Registers a setting (copied, factors borrowed; equal settings share an index). */
 uint32_t pith_plan_rope_table(pith_plan *plan, const pith_rope *rope);
@@ -95,9 +95,8 @@ typedef struct pith_attend_op {
 pith_value pith_plan_attend(pith_plan *plan, const char *name, const pith_attend_op *args);
 
 /* Mixture of experts: router logits = router x; probabilities by gating; top n_used (ties: lower
- * index); weights renormalised when
- * `normalise` (divided by max(sum, 6.103515625e-5)), times scale when not 0; sum over used experts
- * in router order of w * down(act(gate x) * up x); + residual. */
+ * index); their weights w divided by max(sum, 2^-14) when `normalise`, times scale when not 0.
+ * Result: residual + sum over used experts, in router order, of w * down(act(gate x) * up x). */
 typedef enum pith_gating {
     PITH_GATING_SOFTMAX = 1,
     PITH_GATING_SIGMOID = 2,
@@ -116,18 +115,16 @@ pith_value pith_plan_moe(pith_plan *plan, const char *name, const pith_moe_op *a
 
 pith_value pith_plan_add(pith_plan *plan, const char *name, pith_value a, pith_value b);
 pith_value pith_plan_scale(pith_plan *plan, const char *name, pith_value x, float scale);
-pith_value pith_plan_softcap(pith_plan *plan, const char *name, pith_value x,
-                             float cap); /* cap * tanh(x / cap) */
+/* cap * tanh(x / cap) */
+pith_value pith_plan_softcap(pith_plan *plan, const char *name, pith_value x, float cap);
 /* Keeps the rows that want logits. -> [n_out, width] */
 pith_value pith_plan_select(pith_plan *plan, const char *name, pith_value x);
 /* The plan's result: logits [n_out, n_vocab]. */
 void pith_plan_output(pith_plan *plan, pith_value x);
 
-/* ---- KV pages
- * ------------------------------------------------------------------------------------------------
+/* ---- KV pages -----------------------------------------------------------------------------------
  * A block holds 64 tokens of all layers of one window group. The kv room owns the memory; the
- * backend finds a page
- * by  table.blocks[position / 64] + layer.k + head * k_head_bytes. */
+ * backend finds a page at table.blocks[position / 64] + layer.k + head * layer.k_head_bytes. */
 typedef enum pith_kv_storage {
     PITH_KV_STORE_F32,
     PITH_KV_STORE_F16,
@@ -137,9 +134,9 @@ typedef enum pith_kv_storage {
 typedef struct pith_kv_layer {
     uint32_t group; /* window group whose block table holds this layer */
     uint32_t n_head_kv, head_dim, head_dim_v;
-    uint32_t window; /* 0: all */
-    size_t k, v, k_scale,
-        v_scale; /* byte offsets in a block, 64-byte aligned; scales only for int8 */
+    uint32_t window;                   /* tokens a row sees; 0: all */
+    size_t k, v;                       /* byte offsets in a block, 64-byte aligned */
+    size_t k_scale, v_scale;           /* the same; int8 only */
     size_t k_head_bytes, v_head_bytes; /* distance of heads; scales: 64 floats a head */
 } pith_kv_layer;
 
@@ -152,22 +149,22 @@ typedef struct pith_kv_layout {
 } pith_kv_layout;
 
 typedef struct pith_kv_table {
-    uint8_t *const *blocks;
+    uint8_t *const *blocks; /* [n_blocks] of 64 tokens; NULL: dropped (outside the window) */
     uint32_t n_blocks;
-} pith_kv_table; /* blocks[i] NULL: dropped (outside the window) */
+} pith_kv_table;
 
-/* ---- Steps ---- */
+/* ---- Steps ---------------------------------------------------------------------------------- */
+
+/* Rows of one sequence are contiguous and in order of position. */
 typedef struct pith_step {
     uint32_t n, n_out, n_sequence;
-    const int32_t *tokens; /* [n] */
-    const int32_t
-        *positions;          /* [n]; rows of one sequence are contiguous and in order of position */
-    const int32_t *sequence; /* [n], index into tables */
-    const int32_t *out_rows; /* [n_out], increasing */
-    const pith_kv_table *tables; /* [n_sequence * layout->n_group] */
+    const int32_t *tokens;       /* [n] */
+    const int32_t *positions;    /* [n] */
+    const int32_t *sequence;     /* [n], 0 .. n_sequence - 1 */
+    const int32_t *out_rows;     /* [n_out], increasing */
+    const pith_kv_table *tables; /* [n_sequence, n_group] */
     /* Result: called with blocks of logits rows, in order; row counts from 0 over out_rows. Rows
-     * are n_vocab wide, `stride` apart,
-     * valid during the call. Returns non-zero to stop. */
+     * are n_vocab wide, `stride` apart, valid during the call. Returns non-zero to stop. */
     int (*on_logits)(void *user, uint32_t first, uint32_t n, const float *logits, size_t stride);
     void *user;
 } pith_step;
@@ -199,8 +196,7 @@ size_t pith_runner_profile_rows(const pith_runner *runner, pith_profile_row *row
 const char *pith_runner_name(const pith_runner *runner); /* "cpu avx512" */
 int32_t pith_runner_threads(const pith_runner *runner);
 
-/* cos, sin of a rope setting at a position: [n_rot/2][2] floats, angles in double (formats page
- * 5.4). */
+/* cos, sin of a rope setting at a position: [n_rot/2][2] floats, angles in double (rope.c). */
 void pith_rope_fill(const pith_rope *rope, int32_t position, float *table);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Weights in memory: declared from file tensors, then loaded all at once, packed into panels or
- * mapped in place
- * (ARCHITECTURE section 5). Immutable after load. */
+ * mapped in place (ARCHITECTURE.md, "Memory map"; why mmap mode packs on the fly:
+ * docs/decisions/0002-mmap-mode-packs-on-the-fly.md). Immutable after load. Does not know models:
+ * who declares what is in model/weights.c. Read next: weight.c, cpu/pack.c. */
 #ifndef PITH_BACKEND_WEIGHT_H
 #define PITH_BACKEND_WEIGHT_H
 
 #include "base/source.h"
 #include "quant/quant.h"
 
-enum { /* roles, may be combined */
-       PITH_WEIGHT_LINEAR =
-           1, /* a matrix (or stack of experts) that multiplies activations: panels */
-       PITH_WEIGHT_ROWS = 2,  /* rows are looked up (embeddings) */
-       PITH_WEIGHT_VECTOR = 4 /* norm weights, biases, rope factors: converted to f32 */
+/* Roles, may be combined. */
+enum {
+    PITH_WEIGHT_LINEAR = 1, /* a matrix (or stack of experts) that multiplies rows: panels */
+    PITH_WEIGHT_ROWS = 2,   /* rows are looked up (embeddings) */
+    PITH_WEIGHT_VECTOR = 4  /* norm weights, biases, rope factors: converted to f32 */
 };
 
 typedef enum pith_layout {
@@ -66,8 +67,7 @@ void pith_weights_free(pith_weights *weights);
 pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *source,
                              unsigned roles, const pith_weight **out, pith_error *error);
 /* Reads, packs or maps everything that was declared. Refuses with the two numbers when
- * memory_limit or the system cannot hold it
- * (AUTO then takes mmap). */
+ * memory_limit or the system cannot hold it (AUTO then takes mmap). */
 pith_status pith_weights_load(pith_weights *weights, const pith_weights_options *options,
                               pith_error *error);
 pith_load pith_weights_mode(const pith_weights *weights); /* PACK or MMAP, after load */

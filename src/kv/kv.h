@@ -40,9 +40,8 @@ uint32_t pith_kv_sequence_length(const pith_kv_sequence *sequence);
  * running a step, then calls commit. */
 pith_status pith_kv_sequence_reserve(pith_kv_sequence *sequence, uint32_t n, pith_error *error);
 void pith_kv_sequence_commit(pith_kv_sequence *sequence, uint32_t n); /* length += n */
-/* Forgets positions >= n_keep. Returns the position that can really be kept: less than n_keep when
- * blocks of a window group that the
- * rows after n_keep need were dropped (then 0). */
+/* Forgets positions >= n_keep. Returns the position that can really be kept: less than n_keep
+ * when blocks of a window group that the rows after n_keep need were dropped (then 0). */
 uint32_t pith_kv_sequence_truncate(pith_kv_sequence *sequence, uint32_t n_keep);
 /* dst (empty) becomes a copy of the first n tokens of src; whole blocks are shared. */
 pith_status pith_kv_sequence_fork(pith_kv_sequence *dst, const pith_kv_sequence *src, uint32_t n,
