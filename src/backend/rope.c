@@ -8,7 +8,7 @@
  *   linear:  frequency = freq_scale * theta_e
  *   YaRN:    frequency = freq_scale * theta_e * (1 - mix) + theta_e * mix,
  *            mix = ramp(i) * ext_factor; ramp is 1 for pairs that turn more than beta_fast times
- *            in n_ctx_orig, 0 below beta_slow turns (Peng et al. 2023, "YaRN"; formats page 5.4)
+ *            in n_ctx_orig, 0 below beta_slow turns (Peng et al. 2023, "YaRN")
  *
  * attn_factor is the net magnitude: whoever makes the setting has put YaRN's own factor in.
  * Read next: plan.c (settings are registered), cpu/step.c (tables of a step).

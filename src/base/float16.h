@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * IEEE binary16 and bfloat16 conversions, round to nearest even (facts: IEEE 754-2019; formats
- * page 2.2). */
+ * IEEE binary16 and bfloat16 conversions, round to nearest even (IEEE 754-2019; drawn in
+ * docs/formats.md, "Scalars"). In software, so that every machine gives the same bits. */
 #ifndef PITH_BASE_FLOAT16_H
 #define PITH_BASE_FLOAT16_H
 

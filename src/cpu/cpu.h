@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which instructions this machine has, told as tiers (ARCHITECTURE section 8). A tier is granted
- * only when the CPU and the operating system give its whole set. */
+ * Which instructions this machine has, told as tiers (docs/kernels.md). A tier is granted only
+ * when the CPU and the operating system give its whole set. Detection: cpu.c; names: tiers.h. */
 #ifndef PITH_CPU_CPU_H
 #define PITH_CPU_CPU_H
 

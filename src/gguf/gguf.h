@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GGUF files, read and written (formats page section 1): versions 2 and 3, split files, every
+ * GGUF files, read and written (drawn in docs/formats.md): versions 2 and 3, split files, every
  * metadata type. Reading is the first line against hostile files: every size is checked before it
  * is allocated, every offset before it is used, and the limits below are published. */
 #ifndef PITH_GGUF_GGUF_H
@@ -73,7 +73,7 @@ const pith_gguf_tensor *pith_gguf_tensor_find(const pith_gguf *gguf, const char 
 pith_status pith_gguf_tensor_read(const pith_gguf *gguf, const pith_gguf_tensor *tensor,
                                   uint64_t offset, void *buffer, size_t size, pith_error *error);
 
-/* The one typed reader for keys (ARCHITECTURE section 7 rule 3). *found (found may be NULL) is
+/* The one typed reader for keys (ARCHITECTURE.md, "Errors"). *found (found may be NULL) is
  * false: the key is absent and *out untouched. A value of another type or out of range is an error
  * that names the key, what it holds and what is allowed. Integers of any width and signedness are
  * accepted where the value fits; floats accept F32 and F64. */

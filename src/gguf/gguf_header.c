@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The first part of a GGUF file: preamble, keys and values (formats page 1.1, 1.2).
+ * The first part of a GGUF file: preamble, keys and values.
  *
  *     0  magic "GGUF"   4  u32 version   8  u64 n_tensors   16  u64 n_kv
  *    24  n_kv x { u64 length, key } { u32 kind } { value }

@@ -14,8 +14,8 @@
 enum {
     PITH_GGUF_PREAMBLE_BYTES = 24, /* magic, version, n_tensors, n_kv */
     PITH_GGUF_MIN_KEY_RECORD = 14, /* u64 length, 1 byte of key, u32 kind, 1 byte of value */
-    PITH_GGUF_MIN_TENSOR_RECORD =
-        25, /* u64 length, 1 byte of name, u32 n_dims (0), u32 type, u64 offset */
+    /* u64 length, 1 byte of name, u32 n_dims (0), u32 type, u64 offset */
+    PITH_GGUF_MIN_TENSOR_RECORD = 25,
     PITH_GGUF_DEFAULT_ALIGNMENT = 32
 };
 
@@ -61,8 +61,7 @@ typedef struct pith_gguf_scan {
     pith_gguf_shown label; /* the file's name, for messages */
     pith_cursor cursor;    /* over the bytes at hand */
     uint64_t file_bytes;   /* size of the whole source */
-    uint64_t
-        wanted; /* not 0: the walk stopped because the header goes on to this offset at least */
+    uint64_t wanted;       /* not 0: the walk stopped, the header goes on to this offset at least */
     pith_error *error;
 } pith_gguf_scan;
 

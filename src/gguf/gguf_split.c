@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Split models (formats page 1.7): NAME-00001-of-00003.gguf and so on, each a complete GGUF file.
+ * Split models: NAME-00001-of-00003.gguf and so on, each a complete GGUF file.
  * The first holds all keys; the tensors of the others are appended to its list, in the order of the
  * shards.
  *

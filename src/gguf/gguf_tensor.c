@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tensor list of a GGUF file and where the tensors' bytes lie (formats page 1.3 to 1.5).
+ * The tensor list of a GGUF file and where the tensors' bytes lie.
  *
  *     record: u64 length, name | u32 n_dims | u64 ne[n_dims] | u32 type | u64 offset in the data
  *     data start = end of the last record, rounded up to the alignment

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Family gemma3, text only (facts: formats page 5.11; Gemma team 2025, arXiv:2503.19786).
+ * Family gemma3, text only (Gemma team 2025, arXiv:2503.19786).
  *
  * What differs from llama: the embedding is scaled by sqrt(n_embd); q and k are normalised per
  * head before RoPE (half-split pairs); the results of attention and feed forward are normalised

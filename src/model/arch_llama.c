@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Family llama: Llama 2 and 3, Mistral, Mixtral, SmolLM, TinyLlama, Yi and others that share the
- * layout (facts: formats page 5.6; Touvron et al. 2023, arXiv:2302.13971).
+ * layout (Touvron et al. 2023, arXiv:2302.13971).
  *
  * Pre-norm decoder; RoPE over neighbouring pairs, because the files hold q and k rows permuted
  * for it; SwiGLU; grouped key-value heads. Variants in the same layout: mixture of experts

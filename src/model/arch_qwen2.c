@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Family qwen2: Qwen 1.5, 2, 2.5, Qwen2.5-Coder (facts: formats page 5.7; Qwen team 2024,
- * arXiv:2407.10671).
+ * Family qwen2: Qwen 1.5, 2, 2.5, Qwen2.5-Coder (Qwen team 2024, arXiv:2407.10671).
  *
  * The llama block with biases on q, k and v and RoPE over half-split pairs. Heads are always
  * n_embd / n_head wide. The output is tied to the embedding where the file has no output.weight.

@@ -88,8 +88,8 @@ void pith_load_windows(pith_loader *loader, uint32_t period);
  * pairs in the given order. */
 void pith_load_rope(pith_loader *loader, bool neox);
 
-/* ---- Weights (weights.c). Names are completed: layer 3, "attn_q" -> "blk.3.attn_q.weight";
- * layer -1: no prefix. ---- */
+/* ---- Weights (weights.c) ---------------------------------------------------------------------
+ * Names are completed: layer 3, "attn_q" -> "blk.3.attn_q.weight"; layer -1: no prefix. */
 
 typedef enum pith_need { PITH_NEEDED, PITH_OPTIONAL } pith_need;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of general.file_type, the recipe that a file was quantized with (facts: formats page
- * 3.1), for people: the types that are computed with are those of the tensors. Without the key
- * the most frequent type is told. */
+ * Names of general.file_type, the recipe that a file was quantized with, for people: the types
+ * that are computed with are those of the tensors. Without the key the most frequent type is
+ * told. */
 #include "model/architecture.h"
 
 #include <stdio.h>

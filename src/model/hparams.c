@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hyper-parameters: the keys of a file as checked numbers (facts: formats page 5.1).
+ * Hyper-parameters: the keys of a file as checked numbers.
  *
  * Owns the prefixing of keys, their ranges, the defaults and the checks that follow them.
  * Invariant: after pith_load_hparams without a failure every number is in its published limit,

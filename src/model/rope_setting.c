@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a model's positions become angles: the rope.* keys as one pith_rope (facts: formats page
- * 5.4).
+ * How a model's positions become angles: the rope.* keys as one pith_rope.
  *
  * Scaling types: none, linear (angles times 1/factor) and yarn. For yarn `attn_factor` becomes
  * the NET magnitude of cos and sin: m(factor, 1), or m(factor, 1) / m(factor, L) with a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GGUF -> tokenizer: reads the keys of formats page 6.1 with the typed reader, checks that arrays
+ * GGUF -> tokenizer: reads the `tokenizer.ggml.*` keys with the typed reader, checks that arrays
  * agree in length, and hands everything to src/token as plain arrays. Numbers that are stored in
  * another width are converted into arrays of the room's own; nothing here outlives the call.
  * Special ids and texts are checked by src/token, which knows the defaults. Read next:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tokenizer that a GGUF file describes (keys: formats page 6.1). */
+ * The tokenizer that a GGUF file describes: its `tokenizer.ggml.*` keys, read and checked. The
+ * algorithms are src/token's, which knows no file. Read next: vocab.c. */
 #ifndef PITH_MODEL_VOCAB_H
 #define PITH_MODEL_VOCAB_H
 

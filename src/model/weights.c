@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From tensor names to weights: finds, checks the shape against the keys, declares (facts:
- * formats page 5.2).
+ * From tensor names to weights: finds, checks the shape against the keys, declares.
  *
  * Invariant: a weight that is handed out has exactly the shape that was asked for and a type that
  * this build decodes; every tensor of the file is asked for once or the load fails, because a

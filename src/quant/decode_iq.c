@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The IQ types to f32 (facts: formats page 2.5). A short run of 8 (or 4) elements is one index
+ * The IQ types to f32 (drawn in docs/formats.md). A short run of 8 (or 4) elements is one index
  * into a code book (grid.h); its signs are 8 stored bits, or a 7-bit index whose eighth bit makes
  * the number of minus signs even. IQ1 types add a delta of +-1/8 to every element of a run
  * instead of signs. IQ4_NL and IQ4_XS look single nibbles up in a book of 16 uneven steps. Every

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The K types Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K to f32 (facts: formats page 2.4).
+ * The K types Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K to f32 (drawn in docs/formats.md).
  * A super-block is 256 elements in two halves of 128 (Q2_K, Q3_K, Q6_K) or four chunks of 64
  * (Q4_K, Q5_K); groups of 16 or 32 elements share an integer scale that multiplies the block's
  * f16 scale d. Products are formed in the order (d * scale) * code - (dmin * min), which fixes

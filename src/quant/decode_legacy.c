@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The 32-element types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q8_1 to f32 (facts: formats page 2.3).
+ * The 32-element types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q8_1 to f32 (drawn in docs/formats.md).
  * Byte j of qs holds element j in its low nibble and element j + 16 in its high nibble; bit i of
  * qh is the fifth bit of element i. One loop a block, fixed trip counts, so that compilers can
  * vectorize. Read next: decode_k.c. */

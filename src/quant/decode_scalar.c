@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scalar types to f32: F32, F16, BF16, F64 and the integers (facts: formats page 2.2).
+ * Scalar types to f32: F32, F16, BF16, F64 and the integers (drawn in docs/formats.md).
  * F16, BF16 and I8, I16 are exact; F64, I32, I64 round to nearest even, as the C conversion does.
  * Bytes are little-endian in files; they are read byte by byte, which compilers turn into one
  * load. It does not refuse inf or NaN: validate.c does. Read next: decode_legacy.c. */

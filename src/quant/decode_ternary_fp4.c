@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ternary types TQ1_0 TQ2_0, the 4-bit float types MXFP4 NVFP4 and the low-bit types Q1_0
- * Q2_0 to f32 (facts: formats page 2.6). TQ1_0 keeps five base-3 digits in a byte as a binary
+ * Q2_0 to f32 (drawn in docs/formats.md). TQ1_0 keeps five base-3 digits in a byte as a binary
  * fraction: digit n is read by multiplying the byte by 3^n (mod 256) and taking the carry of a
  * further times 3. FP4 books hold doubled values, so scales are read as half of what their bits
  * say. Read next: validate.c. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * f32 to IQ4_NL and IQ4_XS (facts: formats page 3.8): 16 uneven steps, scale per 32 elements.
+ * f32 to IQ4_NL and IQ4_XS: 16 uneven steps, scale per 32 elements.
  * The scale of a block is searched over 16 slopes by least squares under weights w * sqrt(2 *
  * mean square of the super-block + x^2), or x^2 without importance weights. The other IQ types
  * have no encoder here: they need a search over their grids. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * f32 to the K types with a minimum: Q2_K Q4_K Q5_K (facts: formats page 3.8).
+ * f32 to the K types with a minimum: Q2_K Q4_K Q5_K.
  * Three steps a super-block: (1) per group of 16 or 32, search an affine fit; (2) code the group
  * scales and minima as small integers under the f16 pair d, dmin; (3) take every element's code
  * again with the scales that a reader will see. Where such a scale is 0, the codes of step 1

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * f32 to the K types without a minimum: Q3_K Q6_K and the activation type Q8_K (facts: formats
- * page 2.4, 3.8). Groups of 16 share a signed integer scale under one f16 d; after the scales are
- * fixed every element's code is taken again with the scale that a reader will see (where it is 0,
- * the codes of the search stay). Types with a minimum: encode_k.c. Bit packing is the inverse of
- * decode_k.c. */
+ * f32 to the K types without a minimum: Q3_K Q6_K and the activation type Q8_K. Groups of 16
+ * share a signed integer scale under one f16 d; after the scales are fixed every element's code
+ * is taken again with the scale that a reader will see (where it is 0, the codes of the search
+ * stay). Types with a minimum: encode_k.c. Bit packing is the inverse of decode_k.c. */
 #include "quant/block.h"
 #include "quant/codec.h"
 #include "quant/scale_search.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * f32 to the 32-element types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q8_1 (facts: formats page 3.8).
+ * f32 to the 32-element types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q8_1.
  * Plain: the scale comes from the block's extremes and codes are taken with the scale before it
  * is rounded to f16. With importance weights: scale search (scale_search.c) under weights w *
  * sqrt(mean of x^2 over the row + x^2). The Q8 types ignore weights. Layouts: block.h. Read next:

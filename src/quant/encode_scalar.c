@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * f32 to the scalar types. F16 and BF16 round to nearest even (facts: formats page 2.2); F32 and
- * F64 are exact; integers round to nearest even and stay within their range, NaN becomes 0.
- * Importance weights mean nothing here and are ignored. Read next: encode_legacy.c. */
+ * f32 to the scalar types. F16 and BF16 round to nearest even; F32 and F64 are exact; integers
+ * round to nearest even and stay within their range, NaN becomes 0. Importance weights mean
+ * nothing here and are ignored. Read next: encode_legacy.c. */
 #include "quant/block.h"
 #include "quant/codec.h"
 

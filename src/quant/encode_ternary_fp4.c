@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * f32 to TQ1_0 TQ2_0 MXFP4 NVFP4 Q1_0 Q2_0 (facts: formats page 2.6, 3.8). The scale comes from
+ * f32 to TQ1_0 TQ2_0 MXFP4 NVFP4 Q1_0 Q2_0 (layouts: docs/formats.md). The scale comes from
  * the largest magnitude (Q1_0: the mean magnitude), each code is the nearest one; importance
  * weights are ignored. Layouts: block.h and docs/formats.md. The inverse: decode_ternary_fp4.c. */
 #include "quant/block.h"

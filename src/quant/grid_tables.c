@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The code books ("grids") of the IQ tensor types, expanded: entry i is one little row of 8 (or
  * 4) element magnitudes, one byte each, element k in bits 8k..8k+7. Meaning of the bytes:
- * quant/grid.h. The numbers are facts of the file format (formats page, appendix A: 16 bits an
- * entry for the 8-element books, 2 a code; 12 bits for the 4-element books, 3 a code). They are
- * stored expanded because nothing may be built at run time. tests/unit/quant/test_grid_tables.c
- * packs every entry back and checks the sums of the published strings. This file holds tables
- * only. Read next: src/quant/decode_iq.c. */
+ * quant/grid.h. The numbers are facts of the file format (published as 16 bits an entry for the
+ * 8-element books, 2 a code; 12 bits for the 4-element books, 3 a code). They are stored expanded
+ * because nothing may be built at run time. tests/unit/quant/test_grid_tables.c packs every entry
+ * back and checks the sums of the published strings. This file holds tables only.
+ * Read next: src/quant/decode_iq.c. */
 #include "quant/grid.h"
 
 /* clang-format off */

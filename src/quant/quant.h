@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Every GGUF tensor type: name, block layout, sizes, and the reference codecs. The decoders here
- * are the definition of what stored bytes mean (facts: formats page section 2; checked against its
- * appendix B). Start reading at type_table.c; pictures of the blocks: docs/formats.md. */
+ * are the definition of what stored bytes mean (checked against published vectors by
+ * tests/unit/quant). Start reading at type_table.c; pictures of the blocks: docs/formats.md. */
 #ifndef PITH_QUANT_QUANT_H
 #define PITH_QUANT_QUANT_H
 
@@ -55,9 +55,9 @@ typedef struct pith_type_info {
     bool is_weight;    /* may hold the weights of a linear layer in a file */
     /* n elements (a multiple of block_elems) to f32. */
     void (*decode)(const void *src, float *dst, size_t n);
-    /* f32 to the n elements of one row, plain C, the rules of formats page 3.7-3.8. weights: NULL
-     * or one importance per column [n]. A scale beyond f16 is stored as inf: validate tells.
-     * NULL for types whose encoder needs a search that pith does not have yet (IQ1, IQ2, IQ3). */
+    /* f32 to the n elements of one row, plain C; rules: head of encode_*.c. weights: NULL or one
+     * importance per column [n]. A scale beyond f16 is stored as inf: validate tells. NULL for
+     * types whose encoder needs a search that pith does not have yet (IQ1, IQ2, IQ3). */
     void (*encode)(const float *src, void *dst, size_t n, const float *weights);
 } pith_type_info;
 
@@ -68,8 +68,8 @@ bool pith_type_find(const char *name, pith_type *out);
 /* Bytes of a row of ne0 elements; false when ne0 is not a multiple of the block, the size overflows
  * or the type is unknown. */
 bool pith_type_row_bytes(pith_type type, uint64_t ne0, uint64_t *bytes);
-/* Checks every block of n elements (finite scales; formats page 2.7). Returns the index of the
- * first bad block, or -1; 0 for an unknown type. */
+/* Checks every block of n elements (finite scales). Returns the index of the first bad block, or
+ * -1; 0 for an unknown type. */
 int64_t pith_type_validate(pith_type type, const void *src, size_t n);
 
 #endif

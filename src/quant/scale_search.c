@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the scale (and offset) that lets a few small integers stand for a group of floats with
- * the least weighted squared error (facts: formats page 3.7). All searches are least squares: for
- * given codes l the best scale is A / B with A = sum w x l and B = sum w l l, and it removes A^2
- * / B from the error, so candidates are compared by A^2 * B' > A'^2 * B without a division.
+ * the least weighted squared error. All searches are least squares: for given codes l the best
+ * scale is A / B with A = sum w x l and B = sum w l l, and it removes A^2 / B from the error, so
+ * candidates are compared by A^2 * B' > A'^2 * B without a division.
  * Invariant: the order of every sum and product is part of the format's behaviour (bit-exact
  * vectors); do not reorder, and never compile with contraction. Products w*l*l go left to right.
  * It knows no block layout. Read next: encode_k.c. */

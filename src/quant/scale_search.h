@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The searches for a scale that the encoders share (facts: formats page 3.7). Each takes n <= 32
- * values, returns the scale and fills codes; arithmetic is f32, sums run in index order, so that
- * the bytes equal those of the ecosystem's quantizers. */
+ * The searches for a scale that the encoders share. Each takes n <= 32 values, returns the scale
+ * and fills codes; arithmetic is f32, sums run in index order, so that the bytes equal those of
+ * the ecosystem's quantizers. */
 #ifndef PITH_QUANT_SCALE_SEARCH_H
 #define PITH_QUANT_SCALE_SEARCH_H
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the first block of a row that no honest encoder writes (facts: formats page 2.7): a
- * scalar or a scale that is inf or NaN, or the reserved scale byte 0xFF of MXFP4. Integers and
- * NVFP4 scales (every byte has a finite meaning) always pass. Codes and indexes need no check:
- * every pattern decodes. Invariant: reads exactly the whole blocks of n elements. A row that
- * passes decodes to finite numbers, except where a finite scale times its codes leaves the range
- * of f32 (F64, Q8_K, MXFP4). It does not check that n is a whole number of blocks:
- * pith_type_row_bytes does. */
+ * Finds the first block of a row that no honest encoder writes: a scalar or a scale that is inf
+ * or NaN, or the reserved scale byte 0xFF of MXFP4. Integers and NVFP4 scales (every byte has a
+ * finite meaning) always pass. Codes and indexes need no check: every pattern decodes.
+ * Invariant: reads exactly the whole blocks of n elements. A row that passes decodes to finite
+ * numbers, except where a finite scale times its codes leaves the range of f32 (F64, Q8_K,
+ * MXFP4). It does not check that n is a whole number of blocks: pith_type_row_bytes does. */
 #include "quant/block.h"
 #include "quant/quant.h"
 

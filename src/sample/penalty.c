@@ -5,7 +5,7 @@
  * Invariant: the sum of count[] is n_used. So accepting a token is constant time, and applying the
  * penalties is one look-up per logit in a pass that reads every logit anyway.
  *
- * Formula (formats page 11.2), for an id that occurs c > 0 times:
+ * Formula, for an id that occurs c > 0 times:
  *   l <- l <= 0 ? l * repeat : l / repeat;   l <- l - (c * frequency + presence)
  *
  * Does not: choose tokens (sampler.c). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Logits -> next token. Order: penalties, top-k, top-p, min-p, temperature, draw (definitions:
- * formats page 11.2). */
+ * Logits -> next token. Order: penalties, top-k, top-p, min-p, temperature, draw. One
+ * sampler serves one sequence and allocates nothing after new. Read next: sampler.c (the chain),
+ * penalty.c, selection.c (top-k without a sort). */
 #ifndef PITH_SAMPLE_SAMPLE_H
 #define PITH_SAMPLE_SAMPLE_H
 

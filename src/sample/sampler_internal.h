@@ -38,8 +38,8 @@ float pith_penalty_apply(const pith_penalty *penalty, float logit, int32_t count
 
 enum {
     PITH_SELECT_BUCKETS = 2048,
-    PITH_SELECT_HEAP =
-        128 /* up to this k, top-k keeps a heap: one pass, but k log k work for each new best */
+    /* Up to this k, top-k keeps a heap: one pass, but k log k work for each new best. */
+    PITH_SELECT_HEAP = 128
 };
 
 /* Room for a selection, allocated once. */

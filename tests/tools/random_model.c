@@ -157,7 +157,7 @@ static void show(progress *p, bool last) {
             seconds > 0 ? megabytes / seconds : 0.0, last ? "\n" : "  ");
 }
 
-/* The divisors of llama3 rope scaling (formats page 5.4). */
+/* The divisors of llama3 rope scaling. */
 static float rope_divisor(const random_shape *shape, uint64_t i) {
     double frequency = pow((double)shape->rope_base, -2.0 * (double)i / shape->head_dim);
     double wavelength = 2 * 3.14159265358979323846 / frequency, original = 8192;

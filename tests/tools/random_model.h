@@ -26,7 +26,7 @@ typedef struct random_shape {
     const char *like; /* the model whose dimensions these are */
 } random_shape;
 
-/* A quantization recipe (formats page 3.1, 3.4). */
+/* A quantization recipe (general.file_type). */
 typedef struct random_recipe {
     const char *name; /* "Q4_K_M" */
     uint32_t file_type;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Architectures, shapes of published models, their metadata keys, and which tensor gets which type (formats page 3.4, 3.5,
- * 5.6, 5.7, 5.11). The dimensions are facts of the models' cards; nothing of their weights is here.
- * Not here: the product's own quantization recipes, which know imatrix and experts too (src/convert). */
+ * Architectures, shapes of published models, their metadata keys, and which tensor gets which type.
+ * The dimensions are facts of the models' cards; nothing of their weights is here.
+ * Not here: the product's own quantization recipes, which know imatrix and experts too
+ * (src/convert). */
 #include "random_model.h"
 
 #include <math.h>
@@ -123,7 +124,7 @@ static pith_type wanted_type(const random_shape *shape, const random_recipe *rec
     return recipe->type;
 }
 
-/* What stands in where rows are no multiple of the block (formats page 3.5). */
+/* What stands in where rows are no multiple of the block. */
 static pith_type fitting_type(pith_type type, uint64_t ne0) {
     if (ne0 % pith_type_get((uint32_t)type)->block_elems == 0) return type;
     pith_type fallback = type == PITH_TYPE_Q4_K                                 ? PITH_TYPE_Q5_0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A made-up vocabulary of the byte-level BPE kind (formats page 6.1, 6.3): ids 0..255 are the bytes, then come pieces, each
+ * A made-up vocabulary of the byte-level BPE kind: ids 0..255 are the bytes, then come pieces, each
  * glued from two earlier tokens and listed as a merge, and at the end the special tokens. Letters are drawn about as often
  * as in English, so that text is cut into pieces of a few letters; nothing is taken from a real vocabulary. */
 #include "random_model.h"

@@ -58,7 +58,7 @@ static void stamp_all(const random_filler *filler, uint8_t *blocks, size_t bytes
     }
 }
 
-/* The byte whose UE4M3 value, halved (formats page 2.2), is nearest to d. */
+/* The byte whose UE4M3 value, halved, is nearest to d. */
 static uint8_t nearest_ue4m3(float d) {
     uint8_t nearest = 1;
     float distance = INFINITY;

@@ -2,7 +2,7 @@
  *
  * Promises of src/backend/plan.c and rope.c: shapes that disagree are told with both numbers,
  * the first error stays, equal rope settings share a table, and angles follow the formulas of
- * formats page 5.4.
+ * backend/rope.c.
  */
 #include "backend/plan.h"
 

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* formats page B3: written by the reference writer. */
+/* A small file as the reference writer wrote it. */
 static inline const uint8_t *b3_file(size_t *size) {
     static const char hex[] = "47475546030000000200000000000000040000000000000014000000000000006765"
                               "6e6572616c2e6172636869746563"

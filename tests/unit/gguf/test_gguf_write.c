@@ -49,7 +49,7 @@ static void expect_file(const char *path, const void *bytes, size_t size) {
     free(its_bytes);
 }
 
-/* The declarations and data of formats page B3, the data in pieces of `step` bytes. */
+/* The declarations and data of b3_file (gguf_bytes.h), the data in pieces of `step` bytes. */
 static pith_status write_b3(const char *path, uint32_t version, size_t step, pith_error *error) {
     size_t size;
     const uint8_t *b3 = b3_file(&size);

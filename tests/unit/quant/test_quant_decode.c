@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promises of the decoders: the published vectors of every quantized type that files hold (facts:
- * formats page, appendix B1), scalars at their edges, the scale bytes of MXFP4 and NVFP4 one by
+ * Promises of the decoders: the published vectors of every quantized type that files hold
+ * (tests/data/quant), scalars at their edges, the scale bytes of MXFP4 and NVFP4 one by
  * one, and that a source of any alignment decodes the same. */
 #include "quant_vectors.h"
 
