@@ -150,9 +150,8 @@ void pith_cli_print_stats(const pith_generation *made);
 /* ---- The system (host.c): what differs between systems ---- */
 /* The program's arguments in UTF-8 and standard streams that change no byte. */
 void pith_cli_host_open(int *argc, char ***argv);
-/* A variable of the environment in UTF-8; NULL when it is not set, empty, or memory is short.
- * Caller
- * frees with pith_free. */
+/* A variable of the environment in UTF-8; NULL when it is not set, empty, or memory is short. The
+ * caller frees it with pith_free. */
 char *pith_cli_variable(const char *name);
 FILE *pith_cli_open_file(const char *path, const char *mode); /* fopen with a UTF-8 path */
 /* Calls each(user, name) for everything in a folder until it returns false. 0 or errno. */

@@ -50,8 +50,8 @@ typedef struct pith_parser {
 /* Compiles tokens into an initialised program. */
 pith_status pith_parser_run(const pith_tokens *tokens, pith_program *program, pith_error *error);
 
-/* ---- parser.c: moving on, emitting, failing. All return false after a failure, which is recorded.
- * ---- */
+/* ---- parser.c: moving on, emitting, failing --------------------------------------------------
+ * All return false after a failure, which is recorded. */
 
 bool pith_parser_fail(pith_parser *parser, const char *format, ...) PITH_PRINTF(2, 3);
 bool pith_parser_no_memory(pith_parser *parser);

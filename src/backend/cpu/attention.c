@@ -167,10 +167,11 @@ static void whole_chunk(void *user, uint32_t index, int thread) {
     write_result(&t);
 }
 
-/* ---- Few tasks, many pages: pages are shared out, their partials kept and joined in a second
- * operation ---- Partials of slot s (a page, counted from the round's first): rows [s * rows, (s
- * + 1) * rows) of split_m, _l, _o; a KV head's rows are neighbours there. Rounds bound the
- * memory; sums wait in slot 0 of the next round. */
+/* ---- Few tasks, many pages -------------------------------------------------------------------
+ * Pages are shared out, their partials kept and joined in a second operation. Partials of slot s
+ * (a page, counted from the round's first): rows [s * rows, (s + 1) * rows) of split_m, _l, _o; a
+ * KV head's rows are neighbours there. Rounds bound the memory; sums wait in slot 0 of the next
+ * round. */
 
 typedef struct split_run {
     cpu_context *context;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to the CPU backend: a running program, and what its parts call of each other. */
+ * Private to the CPU backend: a running program, and what its parts call of each other. What the
+ * running step needs is written between parallel regions only; inside one, threads write only
+ * values of the arena and their own cpu_context and cpu_scratch. Read next: runner.c. */
 #ifndef PITH_BACKEND_CPU_RUNNER_H
 #define PITH_BACKEND_CPU_RUNNER_H
 
@@ -34,8 +36,8 @@ struct pith_runner {
     const pith_step *step;
     uint32_t n_block;
     uint32_t first_phase, end_phase; /* of the region */
-    uint32_t first_step,
-        n_step; /* of the only phase, when a trace runs steps one by one; n_step 0: all */
+    /* Of the only phase, when a trace runs steps one by one; n_step 0: all. */
+    uint32_t first_step, n_step;
     uint32_t first_out, n_out; /* rows of n_out values in this region */
     bool is_single;            /* no sequence has more than one block */
     uint32_t max_pages;        /* of a sequence */
@@ -47,8 +49,8 @@ typedef struct cpu_context {
     pith_runner *runner;
     const cpu_phase *phase;
     cpu_value *values; /* shared, or the thread's own where a phase was repeated */
-    const cpu_phase
-        *before; /* repeatable rows that this thread must make first; NULL: none or done */
+    /* Repeatable rows that this thread must make first; NULL: none or done. */
+    const cpu_phase *before;
     int thread;
     uint32_t rows_per_chunk;   /* rows phases */
     uint32_t first_row, n_row; /* of the phase's domain; first_row is not 0 in blocks of logits */
@@ -58,7 +60,7 @@ static inline float *cpu_row(const cpu_value *value, uint32_t row) {
     return value->data + (size_t)(row - value->first_row) * value->stride;
 }
 
-/* First element of head `head` of a KV layer in the block of `position`. */
+/* Block `page` (64 tokens) of a sequence, all layers of one window group. */
 static inline uint8_t *cpu_kv_block(const pith_runner *runner, int32_t sequence, uint32_t group,
                                     uint32_t page) {
     const pith_step *step = runner->step;
