@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Packing: file blocks of 16 rows -> panel (layouts: panel.h; definition: ref/panel_ref.c). It runs
+ * at load and, in mmap mode, before every product. One source for two tiers: the file that includes
+ * this has included pack_groups_avx2.h or pack_groups_avx512.h before; it names the kernels.
+ *
+ * Codes become groups 16 bytes of a row at a time. Scale fields are words or bytes side by side;
+ * they are taken from such groups too. A last panel with fewer rows goes the plain way
+ * (panel_ref.c), as do the last k of float types. Nothing is read outside the rows. */
+#ifndef PITH_KERNEL_X86_PACK_PANELS_H
+#define PITH_KERNEL_X86_PACK_PANELS_H
+
+#include "kernel/ref/ref.h"
+
+/* 16 bytes at `offset` of every row -> 4 groups, stored `step` bytes apart. */
+ALWAYS_INLINE void move_groups(uint8_t *out, size_t step, const rows16 *rows, size_t offset) {
+    group16 group[4];
+    load_groups(rows, offset, group);
+    for (int g = 0; g < 4; g++) group_store(out + (size_t)g * step, group[g]);
+}
+
+ALWAYS_INLINE group16 load_dwords(const rows16 *rows, size_t offset) {
+    uint32_t words[ROWS];
+    move_dwords(words, rows, offset);
+    return group_load(words);
+}
+
+/* A 2-byte scale, a minimum where there is one, fifth bits where there are, codes. */
+typedef enum kind { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 } kind;
+
+ALWAYS_INLINE void pack_small(uint8_t *out, const void *rows, size_t stride, uint32_t k,
+                              size_t block_bytes, const kind type) {
+    rows16 at = {rows, stride};
+    for (uint32_t b = 0; b < k / 32; b++, out += ROWS * block_bytes, at.first += block_bytes) {
+        uint8_t *codes = out + 32;
+        size_t offset = 2;
+        if (b % 2 == 0) prefetch_rows(&at, 1);
+        if (type == Q4_1 || type == Q5_1) {
+            store_words_apart(out, load_dwords(&at, 0));
+            codes += 32;
+            offset += 2;
+        } else {
+            move_words((uint16_t *)(void *)out, &at, 0);
+        }
+        if (type == Q5_0 || type == Q5_1) {
+            group_store(codes, spread_bits(load_dwords(&at, offset)));
+            codes += 64;
+            offset += 4;
+        }
+        move_groups(codes, 64, &at, offset);
+        if (type == Q8_0) move_groups(codes + 256, 64, &at, offset + 16);
+    }
+}
+
+/* Q4_K, Q5_K: 16 bytes of d, dmin, scales, then n_part * 16 bytes that become code groups in
+ * order. */
+ALWAYS_INLINE void pack_super(uint8_t *out, const void *rows, size_t stride, uint32_t k,
+                              size_t n_part) {
+    rows16 at = {rows, stride};
+    const size_t block_bytes = 16 + 16 * n_part;
+    for (uint32_t b = 0; b < k / 256; b++, at.first += block_bytes) {
+        group16 head[4];
+        prefetch_rows(&at, block_bytes);
+        load_groups(&at, 0, head);
+        store_words_apart(out, head[0]);
+        for (int i = 0; i < 3; i++) store_bytes_apart(out + 64 + 64 * i, head[i + 1]);
+        out += 256;
+        for (size_t i = 0; i < n_part; i++, out += 256) move_groups(out, 64, &at, 16 + 16 * i);
+    }
+}
+
+ALWAYS_INLINE void pack_q6_k(pith_panel_q6_k *out, const void *rows, size_t stride, uint32_t k) {
+    enum { LOW = 0, HIGH = 128, SCALES = 192, D = 208, BLOCK = 210 };
+    rows16 at = {rows, stride};
+    for (uint32_t b = 0; b < k / 256; b++, out++, at.first += BLOCK) {
+        group16 scales[4];
+        prefetch_rows(&at, BLOCK);
+        move_words(out->d, &at, D);
+        load_groups(&at, SCALES, scales);
+        for (int i = 0; i < 4; i++) store_bytes_apart(out->scales[4 * i], scales[i]);
+        for (size_t f = 0; f < 2; f++)
+            for (size_t g = 0; g < 8; g += 4) {
+                pith_panel_q6_k_part *part = &out->part[f][g];
+                move_groups(part->low[0], sizeof *part, &at, LOW + 64 * f + 4 * g);
+                move_groups(part->low[1], sizeof *part, &at, LOW + 64 * f + 32 + 4 * g);
+                move_groups(part->high, sizeof *part, &at, HIGH + 32 * f + 4 * g);
+            }
+    }
+}
+
+/* A group holds one k. Returns how many k are done: the rest is the plain kernel's. */
+ALWAYS_INLINE uint32_t pack_f32(uint8_t *out, const void *rows, size_t row_bytes, uint32_t n_row,
+                                uint32_t k) {
+    rows16 at = {rows, row_bytes};
+    uint32_t whole = n_row == ROWS ? k / 4 * 4 : 0;
+    for (uint32_t i = 0; i < whole; i += 4, at.first += 16, out += 256) {
+        if (i % 16 == 0) prefetch_rows(&at, 1);
+        move_groups(out, 64, &at, 0);
+    }
+    return whole;
+}
+
+/* 2-byte floats: a group holds two k. Returns how many k are done. */
+ALWAYS_INLINE uint32_t pack_half(uint8_t *out, const void *rows, size_t row_bytes, uint32_t n_row,
+                                 uint32_t k) {
+    rows16 at = {rows, row_bytes};
+    uint32_t whole = n_row == ROWS ? k / 8 * 8 : 0;
+    for (uint32_t i = 0; i < whole; i += 8, at.first += 16) {
+        group16 group[4];
+        if (i % 32 == 0) prefetch_rows(&at, 1);
+        load_groups(&at, 0, group);
+        for (int g = 0; g < 4; g++, out += 64) store_words_apart(out, group[g]);
+    }
+    return whole;
+}
+
+#endif
