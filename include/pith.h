@@ -103,6 +103,7 @@ typedef struct pith_file_tensor {
     uint32_t shard;
 } pith_file_tensor;
 
+/* path: a file, or the first of a split model (NAME-00001-of-00003.gguf), which opens them all. */
 PITH_API pith_status pith_file_open(const char *path, pith_file **out, pith_error *error);
 PITH_API void pith_file_close(pith_file *file); /* NULL is allowed */
 PITH_API pith_file_summary pith_file_summarize(const pith_file *file);
@@ -140,7 +141,8 @@ typedef struct pith_model_options {
     pith_load load;
     uint64_t memory_limit; /* bytes for weights; 0: what the system can give */
     int32_t n_threads;     /* for packing; 0: as many as the machine has for us */
-    /* go on with an unknown pre-tokenizer (the default one is used; pith_model_notes says so) */
+    /* go on with an unknown pre-tokenizer: the default one is used and pith_model_info.notes
+     * says so */
     bool force;
     bool vocab_only;    /* tokenizer and template only, no weights */
     bool check_tensors; /* read every block and refuse inf and NaN scales */
@@ -163,6 +165,7 @@ typedef struct pith_model_info {
     uint64_t content_key;  /* hash of the header and of sampled bytes of every tensor */
 } pith_model_info;
 
+/* path: as for pith_file_open. */
 PITH_API pith_status pith_model_open(const char *path, const pith_model_options *options,
                                      pith_model **out, pith_error *error);
 /* The file lies in `descriptor` from `offset` on (an app's asset). The descriptor is duplicated. */
@@ -398,7 +401,7 @@ typedef struct pith_generation {
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),
  * then generates. The tokens made are in pith_session_ids; the end token is part of them but is
- * not computed. */
+ * not computed. out may be NULL. */
 PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
                                    const int32_t *prompt, size_t n_prompt,
                                    const pith_generate_options *options, pith_generation *out,
@@ -408,11 +411,12 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
 
 /* Time by kind of operation since the last reset. */
 typedef struct pith_profile_row {
-    const char *operation;
+    const char *operation; /* "linear attn_q"; lives as long as the engine */
     uint64_t n_calls;
-    double ms;
+    double ms; /* of all calls together, wall clock */
 } pith_profile_row;
 PITH_API void pith_engine_profile(pith_engine *engine, bool enable); /* also resets */
+/* Writes at most capacity rows and returns how many there are. */
 PITH_API size_t pith_engine_profile_rows(const pith_engine *engine, pith_profile_row *rows,
                                          size_t capacity);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks of arguments (api_argument.h). */
+ * Checks of arguments: the sentences for NULL, and option structs that carry their size.
+ *
+ * Invariant: of a caller's struct exactly min(its size, ours) bytes are read, so programs built
+ * against an older or a newer pith.h both work. The rules are in api_argument.h. */
 #include "api/api_argument.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pith.h, "Models": opening from the four kinds of sources, all of which end in open_gguf. */
+ * pith.h, "Models": opening from the four kinds of sources, all of which end in open_gguf.
+ *
+ * Invariant: whoever is handed a source or a file closes it, also when it fails, so a caller never
+ * has something to release after an error. Loading itself is model/model.c. */
 #include "api/api_argument.h"
 #include "cpu/cpu.h"
 #include "engine/engine.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pith.h, "Text and tokens": text to ids, ids to text, special tokens, streaming. */
+ * pith.h, "Text and tokens": text to ids, ids to text, special tokens, streaming.
+ *
+ * Invariant: an id is checked against the vocabulary before it is looked up, so getters answer NULL
+ * or false for any number. Tokenizing copies at most `capacity` ids and always tells how many there
+ * are. Algorithms are src/token's. Read next: token/token.h, api_prompt.c. */
 #include "api/api_text.h"
 #include "api/api_argument.h"
 #include "base/memory.h"

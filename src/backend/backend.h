@@ -125,6 +125,8 @@ void pith_plan_output(pith_plan *plan, pith_value x);
 /* ---- KV pages -----------------------------------------------------------------------------------
  * A block holds 64 tokens of all layers of one window group. The kv room owns the memory; the
  * backend finds a page at table.blocks[position / 64] + layer.k + head * layer.k_head_bytes. */
+enum { PITH_KV_BLOCK_TOKENS = 64 };
+
 typedef enum pith_kv_storage {
     PITH_KV_STORE_F32,
     PITH_KV_STORE_F16,

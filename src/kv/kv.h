@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The KV cache: blocks of 64 tokens per window group, reference counted, in one committed region
- * made at start.
- * A pith_kv_sequence is a table of blocks per group; forks share blocks, the tail is copied on
- * write. */
+ * made at start. A pith_kv_sequence is a table of blocks per group; forks share blocks, the tail is
+ * copied when it is written.
+ *
+ *   tokens      0 ..  63  64 .. 127  128 .. 191
+ *   sequence A  [ b0 ]    [ b1 ]     [ b4 ]         a block: 64 tokens x all layers of the group;
+ *   fork B      [ b0 ]    [ b1 ]     [ b7 ]         in it per layer K and V pages, head by head
+ *
+ * It owns memory and tables and computes nothing: kernels write and read the pages (drawn in
+ * docs/formats.md, "KV pages"). Read next: kv_layout.c, kv_store.c, kv_sequence.c. */
 #ifndef PITH_KV_KV_H
 #define PITH_KV_KV_H
 
@@ -11,7 +17,8 @@
 /* What the model says about each layer; the layout is computed from it. Layers with the same
  * window form a group. */
 typedef struct pith_kv_shape {
-    uint32_t n_head_kv, head_dim, head_dim_v, window;
+    uint32_t n_head_kv, head_dim, head_dim_v;
+    uint32_t window; /* tokens a row sees; 0: all */
 } pith_kv_shape;
 
 pith_status pith_kv_layout_init(pith_kv_layout *layout, pith_kv_storage storage,
@@ -25,19 +32,18 @@ typedef struct pith_kv_sequence pith_kv_sequence;
  * a sequence at most. */
 pith_status pith_kv_bytes(const pith_kv_layout *layout, uint32_t n_ctx, uint32_t n_sequences,
                           uint32_t step_limit, uint64_t *bytes, pith_error *error);
+/* layout is borrowed and must outlive the store. */
 pith_status pith_kv_new(const pith_kv_layout *layout, uint32_t n_ctx, uint32_t n_sequences,
-                        uint32_t step_limit, pith_kv **out,
-                        pith_error *error); /* layout is borrowed */
+                        uint32_t step_limit, pith_kv **out, pith_error *error);
 void pith_kv_free(pith_kv *kv);
 
-pith_status pith_kv_sequence_new(pith_kv *kv, pith_kv_sequence **out,
-                                 pith_error *error); /* PITH_ERROR_LIMIT when n_sequences exist */
+/* PITH_ERROR_LIMIT when n_sequences exist. */
+pith_status pith_kv_sequence_new(pith_kv *kv, pith_kv_sequence **out, pith_error *error);
 void pith_kv_sequence_free(pith_kv_sequence *sequence);
 uint32_t pith_kv_sequence_length(const pith_kv_sequence *sequence);
-/* Makes room for positions [length, length + n) : blocks exist and are not shared. Drops blocks of
- * window groups that no later row can see.
- * PITH_ERROR_LIMIT (nothing changed) past n_ctx or when blocks run out. The caller writes them by
- * running a step, then calls commit. */
+/* Makes room for positions [length, length + n): blocks exist and are not shared. Drops blocks of
+ * window groups that no later row can see. PITH_ERROR_LIMIT (nothing changed) past n_ctx or when
+ * blocks run out. The caller writes them by running a step, then calls commit. */
 pith_status pith_kv_sequence_reserve(pith_kv_sequence *sequence, uint32_t n, pith_error *error);
 void pith_kv_sequence_commit(pith_kv_sequence *sequence, uint32_t n); /* length += n */
 /* Forgets positions >= n_keep. Returns the position that can really be kept: less than n_keep

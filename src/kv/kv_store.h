@@ -6,8 +6,6 @@
 #include "base/memory.h"
 #include "kv/kv.h"
 
-enum { PITH_KV_BLOCK_TOKENS = 64 };
-
 /* The blocks of one window group. */
 typedef struct pith_kv_pool {
     uint8_t *data; /* first block, in the store's region */

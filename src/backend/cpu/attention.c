@@ -17,6 +17,8 @@
 #include <math.h>
 #include <string.h>
 
+_Static_assert((int)PITH_PAGE_TOKENS == (int)PITH_KV_BLOCK_TOKENS, "a page is a block's tokens");
+
 enum { TOKENS = PITH_PAGE_TOKENS, CHUNKS_PER_THREAD = 4, SPLIT_FROM_PAGES = 4 };
 
 /* One task: a block of tokens, a KV head, and a range of pages. */
