@@ -16,60 +16,24 @@
  */
 #include "token/ascii_split.h"
 
-#include "token/byte_words.h"
-
-#define ONES  UINT64_C(0x0101010101010101)
-#define HIGHS UINT64_C(0x8080808080808080)
+#include "base/byte_block.h"
 
 struct masks {
     uint64_t letter, digit, space, blank, newline, quote, high; /* blank: only ' ' */
 };
 
-enum { LETTER = 1, DIGIT = 2, SPACE = 4, BLANK = 8, NEWLINE = 16, QUOTE = 32, HIGH = 64 };
-
-/* Classes of the block's bytes. Compares without branches: compilers make vectors of this loop. */
-static inline void read_classes(const char *text, uint8_t *classes) {
-    for (unsigned i = 0; i < PITH_ASCII_BLOCK; i++) {
-        uint8_t c = (uint8_t)text[i];
-        uint8_t letter = (uint8_t)((c | 0x20) - 'a') < 26 ? LETTER : 0;
-        uint8_t digit = (uint8_t)(c - '0') < 10 ? DIGIT : 0;
-        uint8_t tab = (uint8_t)(c - '\t') < 5 ? SPACE : 0;
-        uint8_t blank = c == ' ' ? SPACE | BLANK : 0;
-        uint8_t newline = c == '\n' || c == '\r' ? NEWLINE : 0;
-        uint8_t quote = c == '\'' ? QUOTE : 0;
-        uint8_t high = c >= 0x80 ? HIGH : 0;
-        classes[i] = (uint8_t)(letter | digit | tab | blank | newline | quote | high);
-    }
-}
-
-/* Bit `bit` of eight bytes as the eight low bits of a number. */
-static inline uint64_t gather(uint64_t classes, unsigned bit) {
-    return ((classes >> bit & ONES) * UINT64_C(0x0102040810204080)) >> 56;
-}
-
-static inline void read_masks(const char *text, struct masks *m) {
-    uint8_t classes[PITH_ASCII_BLOCK];
-    read_classes(text, classes);
-    *m = (struct masks){0};
-    for (unsigned i = 0; i < PITH_ASCII_BLOCK; i += 8) {
-        uint64_t eight = pith_load_8((const char *)classes + i);
-        m->letter |= gather(eight, 0) << i;
-        m->digit |= gather(eight, 1) << i;
-        m->space |= gather(eight, 2) << i;
-        m->blank |= gather(eight, 3) << i;
-        m->newline |= gather(eight, 4) << i;
-        m->quote |= gather(eight, 5) << i;
-        m->high |= gather(eight, 6) << i;
-    }
-}
-
-/* Index of the lowest bit of a mask that has one (de Bruijn). */
-static inline unsigned lowest(uint64_t mask) {
-    static const uint8_t index[64] = {
-        0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28, 62, 5,  39, 46, 44, 42,
-        22, 9,  24, 35, 59, 56, 49, 18, 29, 11, 63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21,
-        23, 58, 17, 10, 51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12};
-    return index[((mask & (~mask + 1)) * UINT64_C(0x022FDD63CC95386D)) >> 58];
+/* A shape that does not ask for a mask does not pay for it: this is inlined. */
+static inline struct masks read_masks(const char *text) {
+    const pith_byte_block block = pith_byte_block_load(text);
+    struct masks m;
+    m.letter = pith_byte_block_between(&block, 0x20, 'a', 'z');
+    m.digit = pith_byte_block_between(&block, 0, '0', '9');
+    m.blank = pith_byte_block_equal(&block, ' ');
+    m.space = m.blank | pith_byte_block_between(&block, 0, '\t', '\r');
+    m.newline = pith_byte_block_equal(&block, '\n') | pith_byte_block_equal(&block, '\r');
+    m.quote = pith_byte_block_equal(&block, '\'');
+    m.high = pith_byte_block_high(&block);
+    return m;
 }
 
 /* Bits below the first set one; all where there is none. */
@@ -84,9 +48,9 @@ static uint64_t cut_contractions(const char *text, uint64_t starts, uint64_t quo
     const unsigned fold = any_case ? 0x20 : 0;
     uint64_t ahead = UINT64_MAX; /* bits that have not been looked at */
     while (quotes & starts & ahead) {
-        unsigned at = lowest(quotes & starts & ahead);
+        unsigned at = pith_lowest_bit(quotes & starts & ahead);
         ahead = UINT64_MAX << at << 1;
-        if (at + 3 >= PITH_ASCII_BLOCK) break;
+        if (at + 3 >= PITH_BYTE_BLOCK) break;
         unsigned a = (unsigned char)text[at + 1] | fold, b = (unsigned char)text[at + 2] | fold;
         bool one = a == 's' || a == 't' || a == 'm' || a == 'd';
         bool two = ((a == 'r' || a == 'v') && b == 'e') || (a == 'l' && b == 'l');
@@ -99,7 +63,7 @@ static uint64_t cut_contractions(const char *text, uint64_t starts, uint64_t quo
 
 /* GPT2: a run of one class with the blank in front of it; white space gives its last character to
  * what follows. */
-static uint64_t starts_gpt2(const char *text, const struct masks *m, bool digits) {
+static inline uint64_t starts_gpt2(const char *text, const struct masks *m, bool digits) {
     uint64_t other = ~(m->letter | m->digit | m->space), blank_before = m->blank << 1;
     uint64_t starts = (m->letter & ~(m->letter << 1)) | (other & ~(other << 1));
     uint64_t last_space = m->space & (m->space << 1) & ~(m->space >> 1);
@@ -115,7 +79,7 @@ static uint64_t starts_gpt2(const char *text, const struct masks *m, bool digits
 }
 
 /* Digits by threes, counted from the start of each run. */
-static uint64_t starts_of_threes(uint64_t digit) {
+static inline uint64_t starts_of_threes(uint64_t digit) {
     uint64_t at = digit & ~(digit << 1), starts = at;
     uint64_t four = digit & digit << 1 & digit << 2 & digit << 3;
     while ((at = at << 3 & four)) starts |= at;
@@ -123,7 +87,7 @@ static uint64_t starts_of_threes(uint64_t digit) {
 }
 
 /* White space without the newlines that punctuation takes along: where its pieces start. */
-static uint64_t starts_of_space(uint64_t space, uint64_t all_space, uint64_t newline) {
+static inline uint64_t starts_of_space(uint64_t space, uint64_t all_space, uint64_t newline) {
     uint64_t plain = space & ~newline; /* after the last newline, or without one */
     uint64_t starts = space & ~(space << 1);
     starts |= plain & (plain << 1) & ~(all_space >> 1); /* the last of several */
@@ -137,7 +101,7 @@ static uint64_t starts_of_space(uint64_t space, uint64_t all_space, uint64_t new
     return starts;
 }
 
-static uint64_t starts_cl100k(const char *text, const struct masks *m, bool threes) {
+static inline uint64_t starts_cl100k(const char *text, const struct masks *m, bool threes) {
     uint64_t other = ~(m->letter | m->digit | m->space), blank_before = m->blank << 1;
     uint64_t other_before = other << 1, taken = m->newline & other_before;
     for (uint64_t more = taken; (more = more << 1 & m->newline & ~taken);) taken |= more;
@@ -151,25 +115,53 @@ static uint64_t starts_cl100k(const char *text, const struct masks *m, bool thre
     return cut_contractions(text, starts | 1, m->quote, true);
 }
 
-size_t pith_ascii_split(pith_ascii_shape shape, const char *text, size_t at, size_t *ends) {
-    const char *block = text + at;
-    if ((pith_load_8(block) | pith_load_8(block + 8)) & HIGHS) return 0;
-    struct masks m;
-    read_masks(block, &m);
+/* Writes the bits of `starts` as offsets, eight at once: how many blocks of eight there are is
+ * easier to foresee than how many bits. */
+static inline size_t write_ends(uint64_t starts, size_t at, size_t *ends) {
+    const size_t n = pith_count_bits(starts);
+    const uint64_t top = UINT64_C(1) << 63; /* behind the last one */
+    for (size_t i = 0; i < n; i += 8)
+        for (size_t k = 0; k < 8; k++, starts &= starts - 1)
+            ends[i + k] = at + pith_lowest_bit(starts | top);
+    return n;
+}
+
+/* Where pieces start in the block, as far as that is certain, without its first byte. */
+static inline uint64_t block_starts(pith_ascii_shape shape, const char *block) {
+    const struct masks m = read_masks(block);
     uint64_t ascii = below_first(m.high), known = ascii >> 3, starts;
     if (shape == PITH_ASCII_GPT2 || shape == PITH_ASCII_GPT2_DIGITS) {
         starts = starts_gpt2(block, &m, shape == PITH_ASCII_GPT2_DIGITS);
     } else {
         /* white space that reaches the end of what is known: only its start is certain */
         uint64_t solid = ascii & ~m.space;
-        uint64_t top = solid ? solid : 0;
-        for (unsigned s = 1; s < 64; s *= 2)
-            top |= top >> s; /* all bits up to the last solid one */
-        known &= top << 1 | 1;
+        known &= solid ? UINT64_MAX >> (63 - pith_highest_bit(solid)) << 1 | 1 : 1;
         starts = starts_cl100k(block, &m, shape == PITH_ASCII_L3);
     }
+    return starts & known & ~UINT64_C(1);
+}
+
+/* The next block hangs on nothing but the last bit of this one, so that a processor works on
+ * several at once. */
+static inline size_t split_blocks(pith_ascii_shape shape, pith_span text, size_t at, size_t *ends,
+                                  size_t room) {
     size_t n = 0;
-    for (starts &= known & ~UINT64_C(1); starts; starts &= starts - 1)
-        ends[n++] = at + lowest(starts);
+    while (text.size - at >= PITH_BYTE_BLOCK && room - n >= PITH_BYTE_BLOCK) {
+        uint64_t starts = block_starts(shape, text.data + at);
+        if (!starts) break;
+        n += write_ends(starts, at, ends + n);
+        at += pith_highest_bit(starts);
+    }
     return n;
+}
+
+size_t pith_ascii_split(pith_ascii_shape shape, pith_span text, size_t at, size_t *ends,
+                        size_t room) {
+    switch (shape) { /* one copy of the code each */
+    case PITH_ASCII_GPT2: return split_blocks(PITH_ASCII_GPT2, text, at, ends, room);
+    case PITH_ASCII_GPT2_DIGITS: return split_blocks(PITH_ASCII_GPT2_DIGITS, text, at, ends, room);
+    case PITH_ASCII_Q2: return split_blocks(PITH_ASCII_Q2, text, at, ends, room);
+    case PITH_ASCII_L3: break;
+    }
+    return split_blocks(PITH_ASCII_L3, text, at, ends, room);
 }

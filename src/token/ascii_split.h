@@ -5,8 +5,6 @@
 
 #include "base/text.h"
 
-enum { PITH_ASCII_BLOCK = 64 };
-
 typedef enum pith_ascii_shape {
     PITH_ASCII_GPT2,
     PITH_ASCII_GPT2_DIGITS, /* every digit is a piece, and the text between digits stands alone */
@@ -14,9 +12,10 @@ typedef enum pith_ascii_shape {
     PITH_ASCII_L3           /* ... digits by threes */
 } pith_ascii_shape;
 
-/* Writes the ends of pieces that lie in the 64 bytes from `at`, where a piece starts, as far as
- * they are certain; at most 64. 0: none is (other than ASCII near by, or a longer piece); ask the
- * scanner. */
-size_t pith_ascii_split(pith_ascii_shape shape, const char *text, size_t at, size_t *ends);
+/* Writes the ends of the pieces from `at`, where a piece starts, while they are certain, 64 bytes
+ * are left of the text and 64 of the room. Returns how many; 0: none is certain (other than ASCII
+ * near by, or a longer piece), ask the scanner. */
+size_t pith_ascii_split(pith_ascii_shape shape, pith_span text, size_t at, size_t *ends,
+                        size_t room);
 
 #endif

@@ -9,7 +9,7 @@
 #include "token/char_class.h"
 #include "token/normal_form.h"
 
-enum { ENDS_AT_ONCE = 256 };
+enum { ENDS_AT_ONCE = 512 };
 
 static void encode_whole_words(pith_encode_run *run, pith_span text, size_t at, const size_t *ends,
                                size_t n) {

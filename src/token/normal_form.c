@@ -15,6 +15,7 @@
  */
 #include "token/normal_form.h"
 
+#include "base/byte_block.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -112,10 +113,20 @@ static bool append_normal(struct stretch *stretch, pith_span text, pith_buffer *
     return n >= 0;
 }
 
+static bool is_ascii_block(const char *data) {
+    const pith_byte_block block = pith_byte_block_load(data);
+    return !pith_byte_block_high(&block);
+}
+
 /* Where the text stops being plainly stable: `last` is the stable character in front of that. */
 static size_t first_unstable(pith_span text, size_t at, size_t *last) {
     *last = at;
     while (at < text.size) {
+        if (text.size - at >= PITH_BYTE_BLOCK && is_ascii_block(text.data + at)) {
+            at += PITH_BYTE_BLOCK;
+            *last = at - 1;
+            continue;
+        }
         size_t size = 1;
         uint32_t code = (unsigned char)text.data[at];
         if (code >= 0x80) size = pith_utf8_decode(text.data + at, text.size - at, &code);

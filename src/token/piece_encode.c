@@ -13,6 +13,7 @@
  */
 #include "token/token_internal.h"
 
+#include "base/byte_block.h"
 #include "token/byte_words.h"
 
 #include <string.h>
@@ -67,32 +68,14 @@ static const uint64_t high_masks[PITH_MEMO_PIECE_BYTES + 1] = {
     0xFFFFFFFFFFFFFF};
 /* clang-format on */
 
-/* The key of text[at, at + size), size <= PITH_MEMO_PIECE_BYTES. */
-static inline pith_memo_key key_of(pith_span text, size_t at, size_t size) {
-    char last[16] = {0};
-    const char *from = text.data + at;
-    if (text.size - at < sizeof last) from = memcpy(last, from, size);
-    return (pith_memo_key){pith_load_8(from) & low_masks[size],
-                           (pith_load_8(from + 8) & high_masks[size]) | (uint64_t)size << 56};
-}
-
-/* Room for the ids of a memo cell, all of them written at once. */
-static inline bool reserve(pith_ids *ids) {
-    if (ids->capacity - ids->size >= PITH_MEMO_IDS) return true;
-    size_t size = ids->size;
-    for (int i = 0; i < PITH_MEMO_IDS; i++)
-        if (!pith_ids_append(ids, 0)) return false;
-    ids->size = size;
-    return true;
-}
-
 /* A piece that is long or has many tokens. */
 static void encode_long_piece(pith_encode_run *run, const char *data, size_t size) {
-    const pith_piece_memo *memo = &run->tokenizer->memo;
+    pith_piece_memo *memo = run->tokenizer->memo;
     const pith_memo_long_cell *cell = pith_piece_memo_find_long(memo, data, size);
     if (cell) {
-        size_t n = atomic_load_explicit(&cell->state, memory_order_relaxed) - PITH_MEMO_READY;
-        for (size_t i = 0; i < n; i++) pith_encode_append(run, pith_memo_id(cell->ids, i));
+        run->failed = run->failed || !pith_ids_reserve(run->ids, PITH_MEMO_LONG_IDS);
+        if (!run->failed)
+            run->ids->size += pith_memo_read_long(cell, run->ids->data + run->ids->size);
         return;
     }
     size_t before = run->ids->size;
@@ -104,7 +87,7 @@ static void encode_long_piece(pith_encode_run *run, const char *data, size_t siz
 
 static void encode_new_piece(pith_encode_run *run, pith_memo_key key, const char *data,
                              size_t size) {
-    const pith_piece_memo *memo = &run->tokenizer->memo;
+    pith_piece_memo *memo = run->tokenizer->memo;
     size_t before = run->ids->size;
     encode_piece(run, data, size);
     if (run->failed) return;
@@ -114,68 +97,88 @@ static void encode_new_piece(pith_encode_run *run, pith_memo_key key, const char
     if (n > PITH_MEMO_IDS) pith_piece_memo_keep_long(memo, data, size, ids, n);
 }
 
-/* A piece on its way through the memo. */
+/* A piece on its way through the memo: no cell has the key of a long one. */
 struct wanted {
     pith_memo_key key;
-    size_t place;
+    const pith_memo_cell *cell; /* the first to look at */
 };
 
-/* Keys and places of the next pieces. Asking each place for its state in passing brings the cells
- * into the cache side by side, where the second pass would wait for one after the other. */
-static unsigned read_keys(const pith_piece_memo *memo, pith_span text, size_t at,
-                          const size_t *ends, size_t n, struct wanted *wanted) {
-    unsigned touched = 0;
-    for (size_t i = 0; i < n; at = ends[i++]) {
-        size_t size = ends[i] - at;
-        if (size > PITH_MEMO_PIECE_BYTES) continue;
-        wanted[i].key = key_of(text, at, size);
-        wanted[i].place = pith_memo_place(wanted[i].key);
-        touched += atomic_load_explicit(&memo->cells[wanted[i].place].state, memory_order_relaxed);
+/* Asks for the cell of a piece whose 16 bytes from `data` can be read. */
+static inline void want(struct wanted *wanted, const pith_memo_table *table, const char *data,
+                        size_t size) {
+    pith_memo_key key = {0, 0};
+    if (size <= PITH_MEMO_PIECE_BYTES) {
+        key.low = pith_load_8(data) & low_masks[size];
+        key.high = (pith_load_8(data + 8) & high_masks[size]) | (uint64_t)size << 56;
     }
-    return touched;
+    wanted->key = key;
+    wanted->cell = &table->cells[pith_memo_place(table, key)];
+    pith_prefetch(wanted->cell);
 }
 
-/* False: the cell sends to the long ones. */
-static inline bool append_cell(pith_encode_run *run, const pith_memo_cell *cell) {
-    unsigned state = atomic_load_explicit(&cell->state, memory_order_relaxed);
-    size_t n = state - PITH_MEMO_READY;
-    if (state == PITH_MEMO_ELSEWHERE) return false;
-    if (!reserve(run->ids)) {
-        run->failed = true;
-        return true;
+/* Keys and places of the next pieces. Cells come into the cache side by side, where the second
+ * pass would wait for one after the other. */
+static inline void want_pieces(struct wanted *wanted, const pith_memo_table *table, pith_span text,
+                               size_t at, const size_t *ends, size_t n) {
+    const size_t safe = text.size >= 16 ? text.size - 16 : 0; /* last start of 16 bytes */
+    size_t i = 0;
+    if (text.size >= 16)
+        for (; i < n && at <= safe; at = ends[i++])
+            want(&wanted[i], table, text.data + at, ends[i] - at);
+    for (; i < n; at = ends[i++]) {
+        char copy[16] = {0};
+        memcpy(copy, text.data + at, text.size - at < 16 ? text.size - at : 16);
+        want(&wanted[i], table, copy, ends[i] - at);
     }
-    int32_t *out = run->ids->data + run->ids->size;
-    uint64_t two = pith_load_8((const char *)cell->ids);
-    out[0] = (int32_t)(two & 0xFFFFFF);
-    out[1] = (int32_t)(two >> 24 & 0xFFFFFF);
-    for (size_t i = 2; i < n; i++) out[i] = pith_memo_id(cell->ids, i);
-    run->ids->size += n;
-    return true;
+}
+
+/* A piece whose ids do not stand in the first cell. */
+static void encode_other_piece(pith_encode_run *run, const struct wanted *wanted, pith_span piece) {
+    uint32_t last = 0;
+    const pith_memo_cell *cell = NULL;
+    if (piece.size > PITH_MEMO_PIECE_BYTES) {
+        encode_long_piece(run, piece.data, piece.size);
+        return;
+    }
+    cell = pith_piece_memo_find(run->tokenizer->memo, wanted->key, &last);
+    if (!cell)
+        encode_new_piece(run, wanted->key, piece.data, piece.size);
+    else if (last >> PITH_MEMO_STATE_SHIFT == PITH_MEMO_ELSEWHERE)
+        encode_long_piece(run, piece.data, piece.size);
+    else
+        run->ids->size += pith_memo_read(cell, last, run->ids->data + run->ids->size);
 }
 
 static void encode_batch(pith_encode_run *run, pith_span text, size_t at, const size_t *ends,
                          size_t n) {
-    const pith_piece_memo *memo = &run->tokenizer->memo;
     struct wanted wanted[AT_ONCE];
-    run->touched += read_keys(memo, text, at, ends, n, wanted);
-    for (size_t i = 0; i < n && !run->failed; at = ends[i++]) {
-        const char *data = text.data + at;
-        size_t size = ends[i] - at;
-        if (size > PITH_MEMO_PIECE_BYTES) {
-            encode_long_piece(run, data, size);
+    pith_ids *ids = run->ids;
+    want_pieces(wanted, pith_memo_table_now(run->tokenizer->memo), text, at, ends, n);
+    if (!pith_ids_reserve(ids, n * PITH_MEMO_IDS)) {
+        run->failed = true;
+        return;
+    }
+    int32_t *out = ids->data + ids->size;
+    for (size_t i = 0; i < n; i++) {
+        const pith_memo_cell *cell = wanted[i].cell;
+        uint32_t last = atomic_load_explicit(&cell->last, memory_order_acquire);
+        if (pith_memo_is_short(last) && pith_memo_has(cell, wanted[i].key)) {
+            out += pith_memo_read(cell, last, out);
             continue;
         }
-        const pith_memo_cell *cell = pith_piece_memo_find(memo, wanted[i].key, wanted[i].place);
-        if (!cell)
-            encode_new_piece(run, wanted[i].key, data, size);
-        else if (!append_cell(run, cell))
-            encode_long_piece(run, data, size);
+        size_t from = i ? ends[i - 1] : at;
+        ids->size = (size_t)(out - ids->data);
+        encode_other_piece(run, &wanted[i], (pith_span){text.data + from, ends[i] - from});
+        run->failed = run->failed || !pith_ids_reserve(ids, (n - i) * PITH_MEMO_IDS);
+        if (run->failed) return;
+        out = ids->data + ids->size;
     }
+    ids->size = (size_t)(out - ids->data);
 }
 
 void pith_encode_pieces(pith_encode_run *run, pith_span text, size_t at, const size_t *ends,
                         size_t n) {
-    for (size_t i = 0; i < n; i += AT_ONCE) {
+    for (size_t i = 0; i < n && !run->failed; i += AT_ONCE) {
         encode_batch(run, text, at, ends + i, n - i < AT_ONCE ? n - i : AT_ONCE);
         at = ends[n - i < AT_ONCE ? n - 1 : i + AT_ONCE - 1];
     }

@@ -5,6 +5,11 @@
  * who loses, or finds PROBES cells taken, keeps nothing. Two threads may keep the same piece
  * twice: both cells say the same.
  *
+ * The table of short pieces starts small, so that a short prompt does not pay for pages of memory
+ * it hardly uses, and grows fourfold when more than 3/8 are taken: most pieces shall be found at
+ * first sight. One thread copies the cells and then shows the new table (release); what others
+ * write into the old one meanwhile is forgotten. Old tables stay for their readers.
+ *
  * Invariant: a cell holds what encoding gave, so a full, empty or missing memo changes no id, only
  * time. Words met first stay; in running text those are the frequent ones. Read next:
  * piece_encode.c.
@@ -14,78 +19,144 @@
 #include "base/memory.h"
 #include "token/byte_words.h"
 
-#include <string.h>
-
 _Static_assert(sizeof(pith_memo_cell) == 32, "two cells fill a cache line");
-_Static_assert(sizeof(pith_memo_long_cell) == 128, "a long cell fills two cache lines");
+_Static_assert(sizeof(pith_memo_long_cell) == 256, "a long cell fills four cache lines");
 
 enum { LINE = 64, FREE = 0, BUSY = 1, READY = PITH_MEMO_READY };
 
-bool pith_piece_memo_init(pith_piece_memo *memo) {
-    size_t bytes = sizeof(pith_memo_cell) << PITH_MEMO_BITS;
-    size_t long_bytes = sizeof(pith_memo_long_cell) << PITH_MEMO_LONG_BITS;
-    memo->memory = pith_alloc_zero(bytes + long_bytes + LINE, 1);
-    if (!memo->memory) return false;
-    uintptr_t start = ((uintptr_t)memo->memory + LINE - 1) & ~(uintptr_t)(LINE - 1);
-    memo->cells = (pith_memo_cell *)start;
-    memo->long_cells = (pith_memo_long_cell *)(start + bytes);
-    return true;
+/* Zeroed memory at the start of a cache line, inside of *memory. */
+static void *alloc_lines(size_t bytes, void **memory) {
+    *memory = pith_alloc_zero(bytes + LINE, 1);
+    if (!*memory) return NULL;
+    return (void *)(((uintptr_t)*memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
 }
 
-void pith_piece_memo_deinit(pith_piece_memo *memo) {
-    pith_free(memo->memory);
-    *memo = (pith_piece_memo){0};
+static bool open_table(pith_memo_table *table, unsigned level) {
+    size_t n = (size_t)1 << (PITH_MEMO_BITS - 2 * (PITH_MEMO_LEVELS - 1 - level));
+    table->cells = alloc_lines(n * sizeof *table->cells, &table->memory);
+    table->mask = n - 1;
+    atomic_init(&table->n_kept, 0);
+    return table->cells != NULL;
 }
 
-/* True: the cell was free and is now the caller's to write. */
-static bool take(atomic_uchar *state) {
-    unsigned char expected = FREE;
-    return atomic_compare_exchange_strong_explicit(state, &expected, BUSY, memory_order_relaxed,
-                                                   memory_order_relaxed);
+pith_piece_memo *pith_piece_memo_new(void) {
+    pith_piece_memo *memo = pith_alloc_zero(1, sizeof *memo);
+    if (!memo) return NULL;
+    atomic_init(&memo->level, 0);
+    atomic_init(&memo->growing, false);
+    memo->long_cells =
+        alloc_lines(sizeof *memo->long_cells << PITH_MEMO_LONG_BITS, &memo->long_memory);
+    if (memo->long_cells && open_table(&memo->tables[0], 0)) return memo;
+    pith_piece_memo_free(memo);
+    return NULL;
 }
 
-static void finish(atomic_uchar *state, uint8_t *out, const int32_t *ids, size_t n) {
-    for (size_t i = 0; i < 3 * n; i++) out[i] = (uint8_t)(ids[i / 3] >> (8 * (i % 3)));
-    atomic_store_explicit(state, (unsigned char)(READY + n), memory_order_release);
+void pith_piece_memo_free(pith_piece_memo *memo) {
+    if (!memo) return;
+    for (unsigned i = 0; i < PITH_MEMO_LEVELS; i++) pith_free(memo->tables[i].memory);
+    pith_free(memo->long_memory);
+    pith_free(memo);
 }
 
-void pith_piece_memo_keep(const pith_piece_memo *memo, pith_memo_key key, const int32_t *ids,
-                          size_t n) {
-    size_t at = pith_memo_place(key);
+/* A free cell for the key, now marked as being written; NULL: the first ones are taken. */
+static pith_memo_cell *take_cell(pith_memo_table *table, pith_memo_key key) {
+    size_t at = pith_memo_place(table, key);
     for (size_t probe = 0; probe < PITH_MEMO_PROBES; probe++) {
-        pith_memo_cell *cell = &memo->cells[(at + probe) & (((size_t)1 << PITH_MEMO_BITS) - 1)];
-        if (!take(&cell->state)) continue;
-        cell->key = key;
-        if (n <= PITH_MEMO_IDS)
-            finish(&cell->state, cell->ids, ids, n);
-        else
-            atomic_store_explicit(&cell->state, PITH_MEMO_ELSEWHERE, memory_order_release);
-        return;
+        pith_memo_cell *cell = &table->cells[(at + probe) & table->mask];
+        uint32_t free = (uint32_t)FREE << PITH_MEMO_STATE_SHIFT;
+        if (atomic_compare_exchange_strong_explicit(&cell->last, &free,
+                                                    (uint32_t)BUSY << PITH_MEMO_STATE_SHIFT,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
+            atomic_fetch_add_explicit(&table->n_kept, 1, memory_order_relaxed);
+            return cell;
+        }
+    }
+    return NULL;
+}
+
+static void copy_cells(const pith_memo_table *from, pith_memo_table *to) {
+    for (size_t i = 0; i <= from->mask; i++) {
+        const pith_memo_cell *old = &from->cells[i];
+        uint32_t last = atomic_load_explicit(&old->last, memory_order_acquire);
+        if (last >> PITH_MEMO_STATE_SHIFT < READY) continue;
+        pith_memo_cell *cell = take_cell(to, old->key);
+        if (!cell) continue;
+        cell->key = old->key;
+        memcpy(cell->ids, old->ids, sizeof cell->ids);
+        atomic_store_explicit(&cell->last, last, memory_order_release);
     }
 }
 
+static void grow_if_full(pith_piece_memo *memo, unsigned level) {
+    pith_memo_table *table = &memo->tables[level];
+    unsigned n = atomic_load_explicit(&table->n_kept, memory_order_relaxed);
+    if (n <= (table->mask + 1) / 8 * 3 || level + 1 == PITH_MEMO_LEVELS) return;
+    if (atomic_exchange_explicit(&memo->growing, true, memory_order_acquire)) return;
+    if (atomic_load_explicit(&memo->level, memory_order_relaxed) == level) {
+        if (!open_table(&memo->tables[level + 1], level + 1)) return; /* and never again */
+        copy_cells(table, &memo->tables[level + 1]);
+        atomic_store_explicit(&memo->level, level + 1, memory_order_release);
+    }
+    atomic_store_explicit(&memo->growing, false, memory_order_release);
+}
+
+void pith_piece_memo_keep(pith_piece_memo *memo, pith_memo_key key, const int32_t *ids, size_t n) {
+    unsigned level = atomic_load_explicit(&memo->level, memory_order_acquire);
+    pith_memo_cell *cell = take_cell(&memo->tables[level], key);
+    if (!cell) return;
+    cell->key = key;
+    uint32_t last = (uint32_t)PITH_MEMO_ELSEWHERE << PITH_MEMO_STATE_SHIFT;
+    if (n <= PITH_MEMO_IDS) {
+        last = (uint32_t)(READY + n) << PITH_MEMO_STATE_SHIFT;
+        for (size_t i = 0; i < n && i < PITH_MEMO_IDS - 1; i++) cell->ids[i] = (uint32_t)ids[i];
+        if (n == PITH_MEMO_IDS) last |= (uint32_t)ids[n - 1];
+    }
+    atomic_store_explicit(&cell->last, last, memory_order_release);
+    grow_if_full(memo, level);
+}
+
+const pith_memo_cell *pith_piece_memo_find(const pith_piece_memo *memo, pith_memo_key key,
+                                           uint32_t *last) {
+    const pith_memo_table *table = pith_memo_table_now(memo);
+    size_t at = pith_memo_place(table, key);
+    for (size_t probe = 0; probe < PITH_MEMO_PROBES; probe++) {
+        const pith_memo_cell *cell = &table->cells[(at + probe) & table->mask];
+        *last = atomic_load_explicit(&cell->last, memory_order_acquire);
+        if (*last >> PITH_MEMO_STATE_SHIFT < READY) return NULL;
+        if (pith_memo_has(cell, key)) return cell;
+    }
+    return NULL;
+}
+
 /* FNV-like over words: a collision only costs a probe. */
-static pith_memo_long_cell *long_cell(const pith_piece_memo *memo, const char *data, size_t size,
-                                      size_t probe) {
+static size_t long_place(const char *data, size_t size) {
     uint64_t hash = size;
     for (size_t i = 0; i + 8 <= size; i += 8)
         hash = (hash ^ pith_load_8(data + i)) * UINT64_C(0x9E3779B97F4A7C15);
     if (size >= 8) hash ^= pith_load_8(data + size - 8);
     for (size_t i = 0; size < 8 && i < size; i++) hash = hash << 8 | (unsigned char)data[i];
     hash = (hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15);
-    size_t at = (size_t)(hash >> (64 - PITH_MEMO_LONG_BITS)) + probe;
-    return &memo->long_cells[at & (((size_t)1 << PITH_MEMO_LONG_BITS) - 1)];
+    return (size_t)(hash >> (64 - PITH_MEMO_LONG_BITS));
 }
 
-void pith_piece_memo_keep_long(const pith_piece_memo *memo, const char *data, size_t size,
+static pith_memo_long_cell *long_cell(const pith_piece_memo *memo, size_t place) {
+    return &memo->long_cells[place & (((size_t)1 << PITH_MEMO_LONG_BITS) - 1)];
+}
+
+void pith_piece_memo_keep_long(pith_piece_memo *memo, const char *data, size_t size,
                                const int32_t *ids, size_t n) {
     if (n > PITH_MEMO_LONG_IDS || size > PITH_MEMO_LONG_PIECE_BYTES) return;
+    size_t place = long_place(data, size);
     for (size_t probe = 0; probe < PITH_MEMO_PROBES; probe++) {
-        pith_memo_long_cell *cell = long_cell(memo, data, size, probe);
-        if (!take(&cell->state)) continue;
+        pith_memo_long_cell *cell = long_cell(memo, place + probe);
+        unsigned char expected = FREE;
+        if (!atomic_compare_exchange_strong_explicit(&cell->state, &expected, BUSY,
+                                                     memory_order_relaxed, memory_order_relaxed))
+            continue;
         cell->size = (uint8_t)size;
         memcpy(cell->text, data, size);
-        finish(&cell->state, cell->ids, ids, n);
+        for (size_t i = 0; i < 3 * n; i++) cell->ids[i] = (uint8_t)(ids[i / 3] >> (8 * (i % 3)));
+        atomic_store_explicit(&cell->state, (unsigned char)(READY + n), memory_order_release);
         return;
     }
 }
@@ -93,10 +164,18 @@ void pith_piece_memo_keep_long(const pith_piece_memo *memo, const char *data, si
 const pith_memo_long_cell *pith_piece_memo_find_long(const pith_piece_memo *memo, const char *data,
                                                      size_t size) {
     if (size > PITH_MEMO_LONG_PIECE_BYTES) return NULL;
+    size_t place = long_place(data, size);
     for (size_t probe = 0; probe < PITH_MEMO_PROBES; probe++) {
-        const pith_memo_long_cell *cell = long_cell(memo, data, size, probe);
+        const pith_memo_long_cell *cell = long_cell(memo, place + probe);
         if (atomic_load_explicit(&cell->state, memory_order_acquire) < READY) return NULL;
         if (cell->size == size && !memcmp(cell->text, data, size)) return cell;
     }
     return NULL;
+}
+
+size_t pith_memo_read_long(const pith_memo_long_cell *cell, int32_t *out) {
+    size_t n = atomic_load_explicit(&cell->state, memory_order_relaxed) - READY;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (int32_t)(pith_load_4((const char *)cell->ids + 3 * i) & 0xFFFFFF);
+    return n;
 }

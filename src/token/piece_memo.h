@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What pieces gave when they were encoded: write-once hash tables that threads share without
- * locks. Nearly all pieces are short and give few tokens; the others have a table of larger cells.
- * */
+ * What pieces gave when they were encoded: hash tables of write-once cells that threads share
+ * without locks. Nearly all pieces are short and give few tokens; the others have a table of larger
+ * cells. */
 #ifndef PITH_TOKEN_PIECE_MEMO_H
 #define PITH_TOKEN_PIECE_MEMO_H
 
@@ -9,15 +9,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     PITH_MEMO_PIECE_BYTES = 15, /* of a short piece */
-    PITH_MEMO_IDS = 5,          /* of one */
-    PITH_MEMO_BITS = 16,        /* cells; 2 MiB, touched only as they fill */
-    PITH_MEMO_LONG_PIECE_BYTES = 62,
-    PITH_MEMO_LONG_IDS = 20,
-    PITH_MEMO_LONG_BITS = 12, /* cells; 512 KiB */
-    PITH_MEMO_PROBES = 4,
+    PITH_MEMO_IDS = 4,          /* of one */
+    PITH_MEMO_LEVELS = 4,       /* sizes that the table of short pieces grows through */
+    PITH_MEMO_BITS = 17,        /* cells at most: 4 MiB, and 1.3 MiB of the sizes before */
+    PITH_MEMO_LONG_PIECE_BYTES = 96,
+    PITH_MEMO_LONG_IDS = 52,
+    PITH_MEMO_LONG_BITS = 12, /* cells; 1 MiB, touched only as they fill */
+    PITH_MEMO_PROBES = 8,
+    PITH_MEMO_STATE_SHIFT = 24,
     PITH_MEMO_READY = 2, /* least state of a finished cell */
     PITH_MEMO_ELSEWHERE =
         PITH_MEMO_READY + PITH_MEMO_IDS + 1 /* of a short cell: see the long ones */
@@ -28,59 +31,79 @@ typedef struct pith_memo_key {
     uint64_t low, high;
 } pith_memo_key;
 
+/*   |  key.low  |  key.high  | id 0 | id 1 | id 2 | state:8, id 3:24 |     32 bytes, two a line
+ * States: 0 free, 1 being written, 2 + n: n ids, and the cell never changes again. */
 typedef struct pith_memo_cell {
     pith_memo_key key;
-    uint8_t ids[PITH_MEMO_IDS * 3]; /* 24 bits each, lowest byte first */
-    atomic_uchar
-        state;    /* 0 free, 1 being written, 2 + n: n ids, and the cell never changes again */
-} pith_memo_cell; /* 32 bytes: two a cache line */
+    uint32_t ids[PITH_MEMO_IDS - 1];
+    atomic_uint last; /* state << PITH_MEMO_STATE_SHIFT | the last id */
+} pith_memo_cell;
 
 typedef struct pith_memo_long_cell {
     atomic_uchar state; /* as above */
     uint8_t size;
     char text[PITH_MEMO_LONG_PIECE_BYTES];
-    uint8_t ids[PITH_MEMO_LONG_IDS * 3 + 4];
-} pith_memo_long_cell; /* 128 bytes */
+    uint8_t ids[PITH_MEMO_LONG_IDS * 3 + 2]; /* 24 bits each, lowest byte first */
+} pith_memo_long_cell;                       /* 256 bytes */
 
+typedef struct pith_memo_table {
+    pith_memo_cell *cells; /* [mask + 1] */
+    size_t mask;
+    void *memory;       /* the cells lie in it, aligned */
+    atomic_uint n_kept; /* cells taken */
+} pith_memo_table;
+
+/* Lives on the heap: a constant tokenizer's memo grows. */
 typedef struct pith_piece_memo {
-    pith_memo_cell *cells; /* NULL: no memo */
+    pith_memo_table tables[PITH_MEMO_LEVELS]; /* those up to `level` are there, and stay */
+    atomic_uint level;
+    atomic_bool growing; /* some thread is at it, or there was no memory */
     pith_memo_long_cell *long_cells;
-    void *memory; /* both lie in it, aligned */
+    void *long_memory; /* they lie in it, aligned */
 } pith_piece_memo;
 
-bool pith_piece_memo_init(pith_piece_memo *memo);
-void pith_piece_memo_deinit(pith_piece_memo *memo);
+pith_piece_memo *pith_piece_memo_new(void); /* NULL: no memory */
+void pith_piece_memo_free(pith_piece_memo *memo);
 
-static inline size_t pith_memo_place(pith_memo_key key) {
+/* The table to ask now. Those of before stay valid. */
+static inline const pith_memo_table *pith_memo_table_now(const pith_piece_memo *memo) {
+    return &memo->tables[atomic_load_explicit(&memo->level, memory_order_acquire)];
+}
+
+static inline size_t pith_memo_place(const pith_memo_table *table, pith_memo_key key) {
     uint64_t hash = (key.low ^ (key.high << 23 | key.high >> 41)) * UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(hash >> (64 - PITH_MEMO_BITS));
+    return (size_t)(hash >> (64 - PITH_MEMO_BITS)) & table->mask;
 }
 
-/* The finished cell of a piece, or NULL; at: its pith_memo_place. */
-static inline const pith_memo_cell *pith_piece_memo_find(const pith_piece_memo *memo,
-                                                         pith_memo_key key, size_t at) {
-    for (size_t probe = 0; probe < PITH_MEMO_PROBES; probe++) {
-        const pith_memo_cell *cell =
-            &memo->cells[(at + probe) & (((size_t)1 << PITH_MEMO_BITS) - 1)];
-        unsigned state = atomic_load_explicit(&cell->state, memory_order_acquire);
-        if (state < PITH_MEMO_READY) return NULL;
-        if (cell->key.low == key.low && cell->key.high == key.high) return cell;
-    }
-    return NULL;
+/* Whether a cell is finished and holds its ids itself, by its `last`. */
+static inline bool pith_memo_is_short(uint32_t last) {
+    return (last >> PITH_MEMO_STATE_SHIFT) - PITH_MEMO_READY <= PITH_MEMO_IDS;
 }
 
-static inline int32_t pith_memo_id(const uint8_t *ids, size_t i) {
-    const uint8_t *id = ids + 3 * i;
-    return (int32_t)(id[0] | (uint32_t)id[1] << 8 | (uint32_t)id[2] << 16);
+/* Of a finished cell. */
+static inline bool pith_memo_has(const pith_memo_cell *cell, pith_memo_key key) {
+    return cell->key.low == key.low && cell->key.high == key.high;
 }
 
+/* Writes the ids of a finished cell, PITH_MEMO_IDS of them whatever it holds: no branch. Returns
+ * how many count. */
+static inline size_t pith_memo_read(const pith_memo_cell *cell, uint32_t last, int32_t *out) {
+    memcpy(out, cell->ids, sizeof cell->ids);
+    out[PITH_MEMO_IDS - 1] = (int32_t)(last & ((UINT32_C(1) << PITH_MEMO_STATE_SHIFT) - 1));
+    return (last >> PITH_MEMO_STATE_SHIFT) - PITH_MEMO_READY;
+}
+
+/* The finished cell of a short piece, or NULL. *last: as in the cell. */
+const pith_memo_cell *pith_piece_memo_find(const pith_piece_memo *memo, pith_memo_key key,
+                                           uint32_t *last);
 /* Keep what a piece gave, where there is room. */
-void pith_piece_memo_keep(const pith_piece_memo *memo, pith_memo_key key, const int32_t *ids,
-                          size_t n);
-void pith_piece_memo_keep_long(const pith_piece_memo *memo, const char *data, size_t size,
+void pith_piece_memo_keep(pith_piece_memo *memo, pith_memo_key key, const int32_t *ids, size_t n);
+void pith_piece_memo_keep_long(pith_piece_memo *memo, const char *data, size_t size,
                                const int32_t *ids, size_t n);
 /* The finished long cell of a piece of any length, or NULL. */
 const pith_memo_long_cell *pith_piece_memo_find_long(const pith_piece_memo *memo, const char *data,
                                                      size_t size);
+/* Writes the ids of a finished long cell (PITH_MEMO_LONG_IDS at most). Returns how many. */
+size_t pith_memo_read_long(const pith_memo_long_cell *cell, int32_t *out);
 
 #endif

@@ -273,6 +273,7 @@ size_t pith_split_next(pith_split *split, size_t *ends, size_t capacity) {
         else
             ends[n++] = next_end(split, last, limit);
         split->at = ends[n - 1];
+        if (scanner && capacity - n < PITH_SPLIT_ROOM) break;
     }
     if (split->n_broken) map_back(split, ends, n);
     return n;

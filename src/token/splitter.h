@@ -37,7 +37,8 @@ typedef struct pith_split {
 
 /* text stays the caller's and must live until close. False: no memory. Close in every case. */
 bool pith_split_open(pith_split *split, const pith_splitter *splitter, pith_span text);
-/* Ends of the next pieces, as offsets in the text given to open; 0 when there are no more. */
+/* Ends of the next pieces, as offsets in the text given to open, not always as many as there is
+ * room for; 0 when there are no more. */
 size_t pith_split_next(pith_split *split, size_t *ends, size_t capacity);
 void pith_split_close(pith_split *split);
 

@@ -37,11 +37,10 @@ bool pith_ids_append(pith_ids *ids, int32_t id) {
     return true;
 }
 
-/* Room for what a text mostly gives: about one id for three bytes. */
-static bool reserve_ids(pith_ids *ids, uint64_t bytes) {
-    size_t more = (size_t)(bytes / 3) + 64;
+bool pith_ids_reserve(pith_ids *ids, size_t more) {
     if (ids->capacity - ids->size >= more) return true;
-    size_t capacity = ids->size + more;
+    if (more > SIZE_MAX / 8 / sizeof *ids->data) return false;
+    size_t capacity = ids->size + ids->size / 2 + more;
     int32_t *data = pith_realloc(ids->data, capacity * sizeof *data);
     if (!data) return false;
     ids->data = data;
@@ -185,7 +184,7 @@ pith_status pith_tokenizer_encode_counted(const pith_tokenizer *tokenizer,
         return pith_fail(error, PITH_ERROR_LIMIT,
                          "the text has %llu bytes; pith takes 2 GiB at once",
                          (unsigned long long)bytes);
-    run.failed = !reserve_ids(ids, bytes);
+    run.failed = !pith_ids_reserve(ids, (size_t)(bytes / 3) + 256); /* what a text mostly gives */
     if (!run.failed) encode_spans(&run, spans, n_spans);
     if (add_special && !run.failed) add_ends(&run, from);
     release(&run);

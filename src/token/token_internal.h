@@ -58,7 +58,7 @@ struct pith_tokenizer {
     uint8_t *types;        /* [n_tokens] pith_token_type */
     uint8_t *marks;        /* [n_tokens] PITH_MARK_* */
     atomic_uchar *whole;   /* [pieces.n] PITH_WHOLE_*; a memo: every thread would write the same */
-    pith_piece_memo memo;  /* BPE, SPM */
+    pith_piece_memo *memo; /* BPE, SPM */
     pith_piece_table pieces; /* [n_tokens + parts of merges that are no tokens] */
     /* BPE */
     const pith_pre_tokenizer *pre;
@@ -119,8 +119,7 @@ typedef struct pith_merge_candidate {
 typedef struct pith_encode_run {
     const pith_tokenizer *tokenizer;
     pith_ids *ids;
-    uint64_t steps;   /* work beyond reading the text once; tests hold it below n log n */
-    unsigned touched; /* keeps a look ahead into the memo alive; says nothing */
+    uint64_t steps; /* work beyond reading the text once; tests hold it below n log n */
     pith_merge_symbol *symbols;
     size_t n_symbols; /* room */
     pith_merge_candidate *heap;
@@ -142,6 +141,8 @@ void pith_encode_pieces(pith_encode_run *run, pith_span text, size_t at, const s
 /* Merges one piece and appends its ids. */
 void pith_merge_piece(pith_encode_run *run, const char *data, size_t size);
 void pith_encode_append(pith_encode_run *run, int32_t id);
+/* Room for `more` ids behind the ones that are there. False: no memory. */
+bool pith_ids_reserve(pith_ids *ids, size_t more);
 /* The ids of bytes that no token covers: byte tokens, else the unknown token once, else nothing. */
 void pith_encode_bytes(pith_encode_run *run, const char *data, size_t size);
 

@@ -233,9 +233,8 @@ static pith_status build(pith_tokenizer *tokenizer, const pith_vocab_source *sou
         status = pith_merges_load(tokenizer, source, error);
     if (status == PITH_OK) status = make_whole(tokenizer, error);
     bool merges = source->model == PITH_TOKEN_MODEL_BPE || source->model == PITH_TOKEN_MODEL_SPM;
-    if (status == PITH_OK && merges && !pith_piece_memo_init(&tokenizer->memo))
-        status =
-            pith_fail_memory(error, "the memo of pieces", sizeof(pith_memo_cell) << PITH_MEMO_BITS);
+    if (status == PITH_OK && merges && !(tokenizer->memo = pith_piece_memo_new()))
+        status = pith_fail_memory(error, "the memo of pieces", sizeof(pith_piece_memo));
     if (status == PITH_OK && source->model == PITH_TOKEN_MODEL_SPM)
         status = pith_sentencepiece_prepare(tokenizer, source, error);
     if (status == PITH_OK && source->model == PITH_TOKEN_MODEL_UGM)
@@ -264,7 +263,7 @@ void pith_tokenizer_free(pith_tokenizer *tokenizer) {
     pith_free(tokenizer->types);
     pith_free(tokenizer->marks);
     pith_free(tokenizer->whole);
-    pith_piece_memo_deinit(&tokenizer->memo);
+    pith_piece_memo_free(tokenizer->memo);
     pith_piece_table_deinit(&tokenizer->pieces);
     pith_splitter_free(tokenizer->splitter);
     pith_merge_rules_deinit(&tokenizer->merges);

@@ -8,7 +8,7 @@
  * Speed: ASCII letters are taken eight at a time (letter_gaps), other ASCII by table, the rest
  * through utf8proc. Invariant: next_*() returns more than `at` and at most `end`, and looks at
  * each byte a bounded number of times, so a text of any shape is split in linear time.
- * tests/unit/token/test_split.c compares every scanner with PCRE2. Read next: splitter.c, which
+ * tests/unit/token/test_splitter.c compares every scanner with PCRE2. Read next: splitter.c, which
  * chains these with other stages.
  */
 #include "token/word_split.h"
@@ -281,22 +281,16 @@ static inline size_t next_d3(const char *text, size_t at, size_t end) {
     return at;
 }
 
-/* Ends from the fast lane, where there is room for a block of them. 0: the scanner has to look. */
-static inline size_t fast_ends(pith_ascii_shape shape, const char *text, size_t at, size_t end,
-                               size_t *ends, size_t room) {
-    if (end - at < PITH_ASCII_BLOCK || room < PITH_ASCII_BLOCK) return 0;
-    return pith_ascii_split(shape, text, at, ends);
-}
-
 static inline size_t fill_gpt2(const char *text, size_t at, size_t end, size_t *ends,
                                size_t capacity, bool digits) {
     const pith_ascii_shape shape = digits ? PITH_ASCII_GPT2_DIGITS : PITH_ASCII_GPT2;
     size_t n = 0;
     while (at < end && n < capacity) {
-        size_t more = fast_ends(shape, text, at, end, ends + n, capacity - n);
+        size_t more = pith_ascii_split(shape, (pith_span){text, end}, at, ends + n, capacity - n);
         if (!more) ends[n + more++] = next_gpt2(text, at, end, digits);
         n += more;
         at = ends[n - 1];
+        if (capacity - n < PITH_SPLIT_ROOM) break; /* no room for the fast lane */
     }
     return n;
 }
@@ -323,10 +317,11 @@ static inline size_t fill_cl100k_fast(const char *text, size_t at, size_t end, s
     const pith_ascii_shape shape = rules.number == 3 ? PITH_ASCII_L3 : PITH_ASCII_Q2;
     size_t n = 0;
     while (at < end && n < capacity) {
-        size_t more = fast_ends(shape, text, at, end, ends + n, capacity - n);
+        size_t more = pith_ascii_split(shape, (pith_span){text, end}, at, ends + n, capacity - n);
         if (!more) ends[n + more++] = next_cl100k(text, at, end, rules);
         n += more;
         at = ends[n - 1];
+        if (capacity - n < PITH_SPLIT_ROOM) break; /* no room for the fast lane */
     }
     return n;
 }

@@ -6,9 +6,12 @@
 
 #include "base/text.h"
 
+/* Fast lanes write up to so many ends at once. */
+enum { PITH_SPLIT_ROOM = 64 };
+
 /* Writes the ends of the pieces of text[at, end) into ends, in order, until `end` is reached or
- * `capacity` is used up. Every piece has at least one byte and starts where the one before ended.
- * at < end, capacity > 0; returns how many. */
+ * less than PITH_SPLIT_ROOM of `capacity` is left. Every piece has at least one byte and starts
+ * where the one before ended. at < end, capacity > 0; returns how many, at least 1. */
 typedef size_t pith_word_split(const char *text, size_t at, size_t end, size_t *ends,
                                size_t capacity);
 
