@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What the pages say about the tree is true: every path in backticks exists, every link leads somewhere, and every `function()` of
-ARCHITECTURE.md's life of a token is in a file of its row. Ends with "N passed, N failed"."""
+"""What the pages say about the tree is true: every path in backticks exists, every link leads somewhere, every `function()` of
+ARCHITECTURE.md's life of a token is in a file of its row, docs/kernels.md lists every slot, and no comment cites a page that is not
+here. Ends with "N passed, N failed"."""
 import glob
 import os
 import re
@@ -45,6 +46,20 @@ def life_of_a_token():
             yield re.findall(r"`([\w/.]+\.[ch])`", cells[2]), function
 
 
+def kernel_slots():
+    """Names of the slots of kernel_list.h; typed ones end with `[`, as in `mul[type]`."""
+    text = read("src/kernel/kernel_list.h").split("#define PITH_KERNEL_LIST", 1)[1]
+    return re.findall(r"PLAIN\((\w+)\)", text) + [op + "[" for op in re.findall(r"PITH_PANEL_TYPES\(TYPED, (\w+)\)", text)]
+
+
+def cited_pages():
+    """(source, page) of every docs/...md that a comment names."""
+    for source in sorted(glob.glob("**/*.[ch]", root_dir=ROOT, recursive=True)):
+        if source.startswith(("src/", "apps/", "include/", "tests/")):
+            for page in re.findall(r"\bdocs/[\w./-]+\.md\b", read(source)):
+                yield source, page
+
+
 def main():
     passed, faults = 0, []
     for files, function in life_of_a_token():
@@ -66,6 +81,16 @@ def main():
                 passed += 1
             else:
                 faults.append(f"{page} links to {target}, which does not exist")
+    for slot in kernel_slots():
+        if "`" + slot in read("docs/kernels.md"):
+            passed += 1
+        else:
+            faults.append(f"docs/kernels.md does not list the slot {slot.rstrip('[')}")
+    for source, page in cited_pages():
+        if exists(page):
+            passed += 1
+        else:
+            faults.append(f"{source} cites {page}, which does not exist")
     for fault in faults:
         print("FAILED  " + fault)
     print(f"{passed} passed, {len(faults)} failed")
