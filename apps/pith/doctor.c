@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith doctor`: what pith sees of this machine and which kernels it will use. */
+ * `pith doctor`: what pith sees of this machine (processor, tiers, memory), which kernel it will
+ * use for what, and which libraries are built in. Everything comes from pith.h, "Looking inside";
+ * nothing is measured here (that is `pith bench`). A PITH_CPU that names no tier is told as a
+ * failure. */
 #include "base/memory.h"
 #include "pith/cli.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith template`: renders a chat template (a model's own or a file's) for a context in JSON. */
+ * `pith template`: renders a chat template (a model's own or a file's) for a context in JSON. The
+ * text goes to stdout as it is, without a newline of our own; a template that raises gives exit
+ * code 1 and its message. Rendering is src/chat's, reached through pith_prompt_render. */
 #include "base/memory.h"
 #include "pith/cli.h"
 

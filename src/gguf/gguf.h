@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GGUF files, read and written (drawn in docs/formats.md): versions 2 and 3, split files, every
- * metadata type. Reading is the first line against hostile files: every size is checked before it
- * is allocated, every offset before it is used, and the limits below are published. */
+ * GGUF files, read and written (drawn in docs/formats.md): versions 2 and 3, every metadata
+ * type, split files (read only). Reading is the first line against hostile files: every size is
+ * checked before it is allocated, every offset before it is used, and the limits below are
+ * published. */
 #ifndef PITH_GGUF_GGUF_H
 #define PITH_GGUF_GGUF_H
 
@@ -9,14 +10,15 @@
 #include "base/text.h"
 #include "quant/quant.h"
 
-enum { /* published limits */
-       PITH_GGUF_MAX_KEYS = 65536,
-       PITH_GGUF_MAX_TENSORS = 1 << 20,
-       PITH_GGUF_MAX_KEY_BYTES = 65535,
-       PITH_GGUF_MAX_NAME_BYTES = 127, /* tensor names; llama.cpp takes 63, forks write more */
-       PITH_GGUF_MAX_ARRAY = 1 << 26,  /* elements */
-       PITH_GGUF_MAX_SHARDS = 1000,
-       PITH_GGUF_MAX_ALIGNMENT = 1 << 20
+/* Published limits. */
+enum {
+    PITH_GGUF_MAX_KEYS = 65536,
+    PITH_GGUF_MAX_TENSORS = 1 << 20,
+    PITH_GGUF_MAX_KEY_BYTES = 65535,
+    PITH_GGUF_MAX_NAME_BYTES = 127, /* tensor names; llama.cpp takes 63, forks write more */
+    PITH_GGUF_MAX_ARRAY = 1 << 26,  /* elements */
+    PITH_GGUF_MAX_SHARDS = 1000,
+    PITH_GGUF_MAX_ALIGNMENT = 1 << 20 /* bytes */
 };
 #define PITH_GGUF_MAX_STRING_BYTES (UINT64_C(1) << 28)
 #define PITH_GGUF_MAX_HEADER_BYTES (UINT64_C(1) << 30) /* everything before the tensor data */
