@@ -154,7 +154,6 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
     pith_model_info info = pith_model_describe(model);
     int32_t n_ctx = values->n_ctx;
     if (n_ctx == 0) n_ctx = n_ctx_wanted;
-    if (n_ctx == 0) n_ctx = info.n_ctx_train < 4096 ? info.n_ctx_train : 4096;
     uint64_t limit = values->memory;
     if (limit && info.load == PITH_LOAD_PACK) {
         if (limit <= info.weight_bytes)

@@ -269,8 +269,10 @@ static bool same_rope(const pith_rope *a, const pith_rope *b) {
            a->n_ctx_orig == b->n_ctx_orig;
 }
 
+enum { MAX_ROT = 1 << 16 }; /* elements of a head that rotate, at most */
+
 static bool rope_is_sound(const pith_rope *rope) {
-    bool plain = rope->n_rot >= 2 && rope->n_rot % 2 == 0 && rope->n_rot <= 65536 &&
+    bool plain = rope->n_rot >= 2 && rope->n_rot % 2 == 0 && rope->n_rot <= MAX_ROT &&
                  isfinite(rope->base) && rope->base > 0 && isfinite(rope->freq_scale) &&
                  rope->freq_scale > 0 && isfinite(rope->attn_factor) && rope->attn_factor > 0;
     if (!plain || rope->ext_factor == 0.0f) return plain;

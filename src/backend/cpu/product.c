@@ -27,7 +27,8 @@ enum {
     BYTES_PER_US = 8000,
     CHUNKS_PER_THREAD = 4,
     BLOCK_BYTES = 512 << 10,
-    UNIT_PANELS = CPU_UNIT / PITH_PANEL_ROWS
+    UNIT_PANELS = CPU_UNIT / PITH_PANEL_ROWS,
+    MAX_CHUNK_PANELS = 1 << 16
 };
 
 /* ---- One range of panels ---- */
@@ -175,7 +176,7 @@ static uint32_t panels_per_chunk(const pith_weight *weight, uint32_t n_row) {
     double bytes = (double)weight->row_bytes * PITH_PANEL_ROWS;
     double us = macs / MACS_PER_US, read = bytes / BYTES_PER_US;
     double n = CHUNK_US / (us > read ? us : read);
-    return n < 1 ? 1 : n > 65536 ? 65536 : (uint32_t)n;
+    return n < 1 ? 1 : n > MAX_CHUNK_PANELS ? MAX_CHUNK_PANELS : (uint32_t)n;
 }
 
 /* Rows whose activations fit in half of the second cache; blocks of equal size. */
