@@ -17,28 +17,11 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
+from case_runner import ROOT, Skip, default_model, expect, run_cases
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}<assistant>"
 TRIMMING = TEMPLATE.replace("m.content", "m.content | trim")
-MODELS = os.environ.get("PITH_TEST_MODELS", "")
-DEFAULT = os.path.join(MODELS, "smollm2-135m-q4_1.gguf") if MODELS else ""
 CTRL_C, CTRL_D, UP, LEFT, BACKSPACE = b"\x03", b"\x04", b"\x1b[A", b"\x1b[D", b"\x7f"
-
-
-class Skip(Exception):
-    pass
-
-
-def expect(condition, *shown):
-    if not condition:
-        raise AssertionError(" | ".join(str(s)[-600:] for s in shown))
-
-
-def default_model():
-    if not DEFAULT or not os.path.exists(DEFAULT):
-        raise Skip("the default model is not in $PITH_TEST_MODELS")
-    return DEFAULT
 
 
 def tiny_model(template=TEMPLATE):
@@ -358,25 +341,8 @@ def main():
         print("0 passed, 0 failed, 1 skipped")
         return 0
     PROGRAM = os.path.abspath(sys.argv[1])
-    words = sys.argv[2:]
-    passed = failed = skipped = 0
     with tempfile.TemporaryDirectory(prefix="pith-chat-") as FOLDER:
-        for name, case in sorted((n, f) for n, f in globals().items() if n.startswith("case_")):
-            if words and not any(word in name for word in words):
-                continue
-            start = time.monotonic()
-            try:
-                case()
-                passed += 1
-                print(f"ok      {name[5:]} ({time.monotonic() - start:.1f} s)", flush=True)
-            except Skip as reason:
-                skipped += 1
-                print(f"skipped {name[5:]}: {reason}", flush=True)
-            except (AssertionError, subprocess.TimeoutExpired, ValueError, KeyError, OSError) as error:
-                failed += 1
-                print(f"FAILED  {name[5:]}: {type(error).__name__}: {error}", flush=True)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+        return run_cases(globals(), sys.argv[2:])
 
 
 if __name__ == "__main__":

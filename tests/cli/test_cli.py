@@ -11,23 +11,16 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
+from case_runner import ROOT, Skip, default_model, expect, run_cases
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
 TINY_GEMMA = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
 COMMANDS = ["run", "chat", "inspect", "tokenize", "template", "logits", "bench", "list", "doctor"]
-MODELS = os.environ.get("PITH_TEST_MODELS", "")
-DEFAULT = os.path.join(MODELS, "smollm2-135m-q4_1.gguf") if MODELS else ""
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
-
-
-class Skip(Exception):
-    pass
 
 
 class Result:
@@ -52,11 +45,6 @@ def pith(*arguments, stdin=b"", env=None, timeout=120):
     return Result(subprocess.run([*WINE, PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, env=merged, timeout=timeout, check=False))
 
 
-def expect(condition, *shown):
-    if not condition:
-        raise AssertionError(" | ".join(str(s)[:400] for s in shown))
-
-
 def fails(result, code, *words):
     """One sentence on stderr, nothing on stdout, the exit code, and it names the words."""
     expect(result.code == code, "exit code", result.code, "expected", code, result.message)
@@ -64,12 +52,6 @@ def fails(result, code, *words):
     expect(result.message.startswith("pith: ") and len(result.message) < 1200, "message:", result.message)
     for word in words:
         expect(str(word) in result.message, f"the message does not name '{word}':", result.message)
-
-
-def default_model():
-    if not DEFAULT or not os.path.exists(DEFAULT):
-        raise Skip("the default model is not in $PITH_TEST_MODELS")
-    return DEFAULT
 
 
 def temporary():
@@ -515,24 +497,7 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     PROGRAM = os.path.abspath(sys.argv[1])
-    words = sys.argv[2:]
-    passed = failed = skipped = 0
-    for name, case in sorted((n, f) for n, f in globals().items() if n.startswith("case_")):
-        if words and not any(word in name for word in words):
-            continue
-        start = time.monotonic()
-        try:
-            case()
-            passed += 1
-            print(f"ok      {name[5:]} ({time.monotonic() - start:.1f} s)", flush=True)
-        except Skip as reason:
-            skipped += 1
-            print(f"skipped {name[5:]}: {reason}", flush=True)
-        except (AssertionError, subprocess.TimeoutExpired, ValueError, KeyError, OSError) as error:
-            failed += 1
-            print(f"FAILED  {name[5:]}: {type(error).__name__}: {error}", flush=True)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return run_cases(globals(), sys.argv[2:])
 
 
 if __name__ == "__main__":
