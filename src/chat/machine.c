@@ -279,7 +279,7 @@ static bool op_jump_if_false(pith_render *render, const pith_instruction *in) {
 }
 
 static bool op_and_or(pith_render *render, const pith_instruction *in) {
-    if (pith_value_truth(*top(render)) == (in->op == PITH_OP_OR)) {
+    if (pith_value_truth(*top(render)) == (in->op == PITH_OPCODE_OR)) {
         jump(render, in->a);
     } else {
         render->n_stack--;
@@ -289,7 +289,7 @@ static bool op_and_or(pith_render *render, const pith_instruction *in) {
 
 static bool op_missing(pith_render *render, const pith_instruction *in) {
     const pith_string *name = render->program->constants[in->a].as.string;
-    const char *what = in->op == PITH_OP_NO_TEST ? "test" : "filter";
+    const char *what = in->op == PITH_OPCODE_NO_TEST ? "test" : "filter";
     return pith_render_fail(render, "there is no %s named '%.*s'", what,
                             (int)(name->size < 60 ? name->size : 60), name->data);
 }
@@ -300,49 +300,49 @@ static bool op_halt(pith_render *render, const pith_instruction *in) {
     return true;
 }
 
-static pith_handler *const handlers[PITH_OP_COUNT] = {
-    [PITH_OP_HALT] = op_halt,
-    [PITH_OP_TEXT] = op_text,
-    [PITH_OP_PRINT] = op_print,
-    [PITH_OP_CONST] = op_const,
-    [PITH_OP_LOAD] = pith_op_load,
-    [PITH_OP_STORE] = pith_op_store,
-    [PITH_OP_STORE_FIELD] = pith_op_store_field,
-    [PITH_OP_UNPACK] = op_unpack,
-    [PITH_OP_ATTRIBUTE] = op_attribute,
-    [PITH_OP_ITEM] = op_item,
-    [PITH_OP_SLICE] = op_slice,
-    [PITH_OP_LIST] = op_list,
-    [PITH_OP_TUPLE] = op_tuple,
-    [PITH_OP_DICT] = op_dict,
-    [PITH_OP_BINARY] = op_binary,
-    [PITH_OP_UNARY] = op_unary,
-    [PITH_OP_COMPARE] = op_compare,
-    [PITH_OP_CHAIN] = op_chain,
-    [PITH_OP_JUMP] = op_jump,
-    [PITH_OP_JUMP_IF_FALSE] = op_jump_if_false,
-    [PITH_OP_AND] = op_and_or,
-    [PITH_OP_OR] = op_and_or,
-    [PITH_OP_UNDEFINED] = op_undefined,
-    [PITH_OP_CALL] = pith_op_call,
-    [PITH_OP_FILTER] = pith_op_filter,
-    [PITH_OP_TEST] = pith_op_test,
-    [PITH_OP_NO_FILTER] = op_missing,
-    [PITH_OP_NO_TEST] = op_missing,
-    [PITH_OP_MACRO] = pith_op_macro,
-    [PITH_OP_IF_BOUND] = pith_op_if_bound,
-    [PITH_OP_RETURN] = pith_op_return,
-    [PITH_OP_SCOPE_PUSH] = pith_op_scope_push,
-    [PITH_OP_SCOPE_POP] = pith_op_scope_pop,
-    [PITH_OP_CAPTURE] = pith_op_capture,
-    [PITH_OP_CAPTURE_END] = pith_op_capture_end,
-    [PITH_OP_LOOP_ENTER] = pith_op_loop_enter,
-    [PITH_OP_LOOP_BEGIN] = pith_op_loop_begin,
-    [PITH_OP_LOOP_NEXT] = pith_op_loop_next,
-    [PITH_OP_LOOP_KEEP] = pith_op_loop_keep,
-    [PITH_OP_LOOP_REWIND] = pith_op_loop_rewind,
-    [PITH_OP_LOOP_CHECK] = pith_op_loop_check,
-    [PITH_OP_LOOP_END] = pith_op_loop_end,
+static pith_handler *const handlers[PITH_OPCODE_COUNT] = {
+    [PITH_OPCODE_HALT] = op_halt,
+    [PITH_OPCODE_TEXT] = op_text,
+    [PITH_OPCODE_PRINT] = op_print,
+    [PITH_OPCODE_CONST] = op_const,
+    [PITH_OPCODE_LOAD] = pith_op_load,
+    [PITH_OPCODE_STORE] = pith_op_store,
+    [PITH_OPCODE_STORE_FIELD] = pith_op_store_field,
+    [PITH_OPCODE_UNPACK] = op_unpack,
+    [PITH_OPCODE_ATTRIBUTE] = op_attribute,
+    [PITH_OPCODE_ITEM] = op_item,
+    [PITH_OPCODE_SLICE] = op_slice,
+    [PITH_OPCODE_LIST] = op_list,
+    [PITH_OPCODE_TUPLE] = op_tuple,
+    [PITH_OPCODE_DICT] = op_dict,
+    [PITH_OPCODE_BINARY] = op_binary,
+    [PITH_OPCODE_UNARY] = op_unary,
+    [PITH_OPCODE_COMPARE] = op_compare,
+    [PITH_OPCODE_CHAIN] = op_chain,
+    [PITH_OPCODE_JUMP] = op_jump,
+    [PITH_OPCODE_JUMP_IF_FALSE] = op_jump_if_false,
+    [PITH_OPCODE_AND] = op_and_or,
+    [PITH_OPCODE_OR] = op_and_or,
+    [PITH_OPCODE_UNDEFINED] = op_undefined,
+    [PITH_OPCODE_CALL] = pith_op_call,
+    [PITH_OPCODE_FILTER] = pith_op_filter,
+    [PITH_OPCODE_TEST] = pith_op_test,
+    [PITH_OPCODE_NO_FILTER] = op_missing,
+    [PITH_OPCODE_NO_TEST] = op_missing,
+    [PITH_OPCODE_MACRO] = pith_op_macro,
+    [PITH_OPCODE_IF_BOUND] = pith_op_if_bound,
+    [PITH_OPCODE_RETURN] = pith_op_return,
+    [PITH_OPCODE_SCOPE_PUSH] = pith_op_scope_push,
+    [PITH_OPCODE_SCOPE_POP] = pith_op_scope_pop,
+    [PITH_OPCODE_CAPTURE] = pith_op_capture,
+    [PITH_OPCODE_CAPTURE_END] = pith_op_capture_end,
+    [PITH_OPCODE_LOOP_ENTER] = pith_op_loop_enter,
+    [PITH_OPCODE_LOOP_BEGIN] = pith_op_loop_begin,
+    [PITH_OPCODE_LOOP_NEXT] = pith_op_loop_next,
+    [PITH_OPCODE_LOOP_KEEP] = pith_op_loop_keep,
+    [PITH_OPCODE_LOOP_REWIND] = pith_op_loop_rewind,
+    [PITH_OPCODE_LOOP_CHECK] = pith_op_loop_check,
+    [PITH_OPCODE_LOOP_END] = pith_op_loop_end,
 };
 
 bool pith_machine_run(pith_render *render) {

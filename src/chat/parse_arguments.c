@@ -83,7 +83,8 @@ bool pith_parse_arguments(pith_parser *parser, pith_arguments *arguments) {
 bool pith_parse_call_on_stack(pith_parser *parser) {
     pith_arguments arguments;
     if (!pith_parse_arguments(parser, &arguments)) return false;
-    if (!pith_parser_emit(parser, PITH_OP_CALL, arguments.n, arguments.n_keywords)) return false;
+    if (!pith_parser_emit(parser, PITH_OPCODE_CALL, arguments.n, arguments.n_keywords))
+        return false;
     parser->call_at = pith_parser_here(parser) - 1;
     parser->program->code[parser->call_at].flags = arguments.flags;
     return true;

@@ -46,8 +46,8 @@ static bool add_parameter(pith_parser *parser, int32_t number, pith_parameter pa
 /* The value that parameter `symbol` has when the call does not give it; behind the =. */
 static bool parse_default(pith_parser *parser, int32_t symbol) {
     int32_t test = pith_parser_here(parser);
-    if (!pith_parser_emit(parser, PITH_OP_IF_BOUND, symbol, 0) || !pith_parse_expression(parser) ||
-        !pith_parser_emit(parser, PITH_OP_STORE, symbol, 0)) {
+    if (!pith_parser_emit(parser, PITH_OPCODE_IF_BOUND, symbol, 0) ||
+        !pith_parse_expression(parser) || !pith_parser_emit(parser, PITH_OPCODE_STORE, symbol, 0)) {
         return false;
     }
     parser->program->code[test].b = pith_parser_here(parser) - test - 1;
@@ -89,11 +89,11 @@ static bool begin_macro(pith_parser *parser, pith_span name, macro_reading *read
     reading->begin = pith_parser_here(parser);
     parser->macro = &reading->names;
     parser->loop = NULL;
-    return pith_parser_emit(parser, PITH_OP_MACRO, reading->number, 0);
+    return pith_parser_emit(parser, PITH_OPCODE_MACRO, reading->number, 0);
 }
 
 static bool end_macro(pith_parser *parser, const macro_reading *reading) {
-    if (!pith_parser_emit(parser, PITH_OP_RETURN, 0, 0)) return false;
+    if (!pith_parser_emit(parser, PITH_OPCODE_RETURN, 0, 0)) return false;
     pith_macro_code *macro = &parser->program->macros[reading->number];
     macro->uses_caller = reading->names.uses_caller;
     macro->uses_varargs = reading->names.uses_varargs;
@@ -117,7 +117,7 @@ bool pith_parse_macro(pith_parser *parser) {
         !pith_parser_expect(parser, PITH_TOKEN_BLOCK_END))
         return false;
     if (!pith_parse_body(parser, stops) || !end_macro(parser, &reading)) return false;
-    return pith_parser_emit(parser, PITH_OP_STORE, symbol, 0) &&
+    return pith_parser_emit(parser, PITH_OPCODE_STORE, symbol, 0) &&
            pith_parse_end_tag(parser, "endmacro");
 }
 
@@ -163,11 +163,12 @@ bool pith_parse_call(pith_parser *parser) {
     pith_instruction call = program->code[parser->call_at];
     program->n_code--; /* comes back behind the body */
     if (!parse_call_body(parser, parameters) ||
-        !pith_parser_emit(parser, PITH_OP_CALL, call.a, call.b))
+        !pith_parser_emit(parser, PITH_OPCODE_CALL, call.a, call.b))
         return false;
     program->code[program->n_code - 1].flags = call.flags | PITH_CALL_CALLER;
     program->code[program->n_code - 1].line = call.line;
-    return pith_parser_emit(parser, PITH_OP_PRINT, 0, 0) && pith_parse_end_tag(parser, "endcall");
+    return pith_parser_emit(parser, PITH_OPCODE_PRINT, 0, 0) &&
+           pith_parse_end_tag(parser, "endcall");
 }
 
 /* From the current token, which begins a filter (with_pipe: a `|` before one), up to the end tag.
@@ -176,16 +177,16 @@ static bool parse_captured(pith_parser *parser, bool has_filter, bool with_pipe,
     const char *const stops[] = {end, NULL};
     int32_t to_body = pith_parser_here(parser), filters = 0, to_end = 0;
     if (has_filter) {
-        if (!pith_parser_emit(parser, PITH_OP_JUMP, 0, 0)) return false;
+        if (!pith_parser_emit(parser, PITH_OPCODE_JUMP, 0, 0)) return false;
         filters = pith_parser_here(parser);
         if (!pith_parse_filters(parser, with_pipe)) return false;
         to_end = pith_parser_here(parser);
-        if (!pith_parser_emit(parser, PITH_OP_JUMP, 0, 0)) return false;
+        if (!pith_parser_emit(parser, PITH_OPCODE_JUMP, 0, 0)) return false;
         pith_parser_patch(parser, to_body);
     }
     if (!pith_parser_expect(parser, PITH_TOKEN_BLOCK_END) ||
-        !pith_parser_emit(parser, PITH_OP_CAPTURE, 0, 0) || !pith_parse_body(parser, stops) ||
-        !pith_parser_emit(parser, PITH_OP_CAPTURE_END, 0, 0)) {
+        !pith_parser_emit(parser, PITH_OPCODE_CAPTURE, 0, 0) || !pith_parse_body(parser, stops) ||
+        !pith_parser_emit(parser, PITH_OPCODE_CAPTURE_END, 0, 0)) {
         return false;
     }
     if (has_filter) {
@@ -197,7 +198,7 @@ static bool parse_captured(pith_parser *parser, bool has_filter, bool with_pipe,
 
 bool pith_parse_filter_block(pith_parser *parser) {
     return parse_captured(parser, true, false, "endfilter") &&
-           pith_parser_emit(parser, PITH_OP_PRINT, 0, 0) &&
+           pith_parser_emit(parser, PITH_OPCODE_PRINT, 0, 0) &&
            pith_parser_expect(parser, PITH_TOKEN_BLOCK_END);
 }
 

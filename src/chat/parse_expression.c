@@ -36,7 +36,7 @@ static bool parse_elements(pith_parser *parser, pith_token_kind close, int32_t *
 static bool parse_list(pith_parser *parser) {
     int32_t n;
     return parse_elements(parser, PITH_TOKEN_BRACKET_CLOSE, &n) &&
-           pith_parser_emit(parser, PITH_OP_LIST, n, 0);
+           pith_parser_emit(parser, PITH_OPCODE_LIST, n, 0);
 }
 
 static bool parse_dict(pith_parser *parser) {
@@ -51,12 +51,12 @@ static bool parse_dict(pith_parser *parser) {
         if (!pith_parse_expression(parser)) return false;
         n++;
     }
-    return pith_parser_emit(parser, PITH_OP_DICT, n, 0);
+    return pith_parser_emit(parser, PITH_OPCODE_DICT, n, 0);
 }
 
 static bool parse_parens(pith_parser *parser) {
     if (pith_parser_skip(parser, PITH_TOKEN_PAREN_CLOSE))
-        return pith_parser_emit(parser, PITH_OP_TUPLE, 0, 0);
+        return pith_parser_emit(parser, PITH_OPCODE_TUPLE, 0, 0);
     return pith_parse_tuple(parser, PITH_TUPLE_PLAIN) &&
            pith_parser_expect(parser, PITH_TOKEN_PAREN_CLOSE);
 }
@@ -85,7 +85,7 @@ bool pith_parse_tuple(pith_parser *parser, int flags) {
         n++;
         is_tuple = is_tuple || pith_parser_is(parser, PITH_TOKEN_COMMA);
     } while (pith_parser_skip(parser, PITH_TOKEN_COMMA));
-    return !is_tuple || pith_parser_emit(parser, PITH_OP_TUPLE, n, 0);
+    return !is_tuple || pith_parser_emit(parser, PITH_OPCODE_TUPLE, n, 0);
 }
 
 /* ---- primaries ---- */
@@ -120,7 +120,7 @@ static bool parse_name(pith_parser *parser) {
     }
     if (!pith_parser_symbol(parser, name, &symbol)) return false;
     note_name(parser, symbol);
-    return pith_parser_emit(parser, PITH_OP_LOAD, symbol, 0);
+    return pith_parser_emit(parser, PITH_OPCODE_LOAD, symbol, 0);
 }
 
 static bool parse_bracketed(pith_parser *parser) {
@@ -167,7 +167,7 @@ static bool parse_slice(pith_parser *parser) {
     bool has_step = pith_parser_skip(parser, PITH_TOKEN_COLON);
     if (has_step ? !parse_slice_part(parser) : !emit_absent(parser)) return false;
     return pith_parser_expect(parser, PITH_TOKEN_BRACKET_CLOSE) &&
-           pith_parser_emit(parser, PITH_OP_SLICE, 0, 0);
+           pith_parser_emit(parser, PITH_OPCODE_SLICE, 0, 0);
 }
 
 static bool parse_subscript(pith_parser *parser) {
@@ -179,21 +179,21 @@ static bool parse_subscript(pith_parser *parser) {
     for (; pith_parser_skip(parser, PITH_TOKEN_COMMA); n++) {
         if (!pith_parse_expression(parser)) return false;
     }
-    if (n > 1 && !pith_parser_emit(parser, PITH_OP_TUPLE, n, 0)) return false;
+    if (n > 1 && !pith_parser_emit(parser, PITH_OPCODE_TUPLE, n, 0)) return false;
     return pith_parser_expect(parser, PITH_TOKEN_BRACKET_CLOSE) &&
-           pith_parser_emit(parser, PITH_OP_ITEM, 0, 0);
+           pith_parser_emit(parser, PITH_OPCODE_ITEM, 0, 0);
 }
 
 static bool parse_attribute(pith_parser *parser) {
     pith_span name = parser->token->text;
     int32_t number;
     if (pith_parser_is(parser, PITH_TOKEN_INT)) {
-        return pith_literal_number(parser) && pith_parser_emit(parser, PITH_OP_ITEM, 0, 0);
+        return pith_literal_number(parser) && pith_parser_emit(parser, PITH_OPCODE_ITEM, 0, 0);
     }
     if (!pith_parser_expect(parser, PITH_TOKEN_NAME) ||
         !pith_parser_constant(parser, name, &number))
         return false;
-    return pith_parser_emit(parser, PITH_OP_ATTRIBUTE, number, 0);
+    return pith_parser_emit(parser, PITH_OPCODE_ATTRIBUTE, number, 0);
 }
 
 static bool parse_postfix(pith_parser *parser) {
@@ -238,9 +238,10 @@ static bool emit_native(pith_parser *parser, pith_span name, bool is_test,
                                     (int)(name.size < 60 ? name.size : 60), name.data);
         }
         return pith_parser_constant(parser, name, &number) &&
-               pith_parser_emit(parser, is_test ? PITH_OP_NO_TEST : PITH_OP_NO_FILTER, number, 0);
+               pith_parser_emit(parser, is_test ? PITH_OPCODE_NO_TEST : PITH_OPCODE_NO_FILTER,
+                                number, 0);
     }
-    if (!pith_parser_emit(parser, is_test ? PITH_OP_TEST : PITH_OP_FILTER, arguments.n,
+    if (!pith_parser_emit(parser, is_test ? PITH_OPCODE_TEST : PITH_OPCODE_FILTER, arguments.n,
                           arguments.n_keywords)) {
         return false;
     }
@@ -292,7 +293,7 @@ static bool parse_test(pith_parser *parser) {
         arguments.n = 1;
     }
     if (!emit_native(parser, name, true, arguments)) return false;
-    return !negated || pith_parser_emit(parser, PITH_OP_UNARY, PITH_UNARY_NOT, 0);
+    return !negated || pith_parser_emit(parser, PITH_OPCODE_UNARY, PITH_UNARY_NOT, 0);
 }
 
 bool pith_parse_filters(pith_parser *parser, bool with_pipe) {
@@ -321,7 +322,7 @@ bool pith_parse_operand(pith_parser *parser) {
     while (last > signs) {
         last--;
         pith_unary op = last->kind == PITH_TOKEN_SUBTRACT ? PITH_UNARY_MINUS : PITH_UNARY_PLUS;
-        if (!pith_parser_emit(parser, PITH_OP_UNARY, (int32_t)op, 0)) return false;
+        if (!pith_parser_emit(parser, PITH_OPCODE_UNARY, (int32_t)op, 0)) return false;
     }
     return pith_parse_filters(parser, true);
 }

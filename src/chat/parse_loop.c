@@ -49,7 +49,7 @@ static const pith_token *end_of_tag(const pith_parser *parser) {
  * *next. */
 static bool emit_next(pith_parser *parser, size_t targets, int32_t *next) {
     *next = pith_parser_here(parser);
-    if (!pith_parser_emit(parser, PITH_OP_LOOP_NEXT, 0, 0)) return false;
+    if (!pith_parser_emit(parser, PITH_OPCODE_LOOP_NEXT, 0, 0)) return false;
     size_t n = parser->n_targets;
     if (!pith_parser_emit_targets(parser, targets)) return false;
     parser->n_targets = n;
@@ -60,10 +60,11 @@ static bool emit_next(pith_parser *parser, size_t targets, int32_t *next) {
 static bool parse_choosing_pass(pith_parser *parser, size_t targets) {
     int32_t next;
     if (!emit_next(parser, targets, &next) || !pith_parse_expression(parser)) return false;
-    if (!pith_parser_emit(parser, PITH_OP_LOOP_KEEP, 0, 0) || !pith_parser_emit_back(parser, next))
+    if (!pith_parser_emit(parser, PITH_OPCODE_LOOP_KEEP, 0, 0) ||
+        !pith_parser_emit_back(parser, next))
         return false;
     pith_parser_patch(parser, next);
-    return pith_parser_emit(parser, PITH_OP_LOOP_REWIND, 0, 0);
+    return pith_parser_emit(parser, PITH_OPCODE_LOOP_REWIND, 0, 0);
 }
 
 /* From behind the items: the head's rest, the body. Leaves the end tag or `else` as the current
@@ -81,7 +82,8 @@ static bool parse_passes(pith_parser *parser, size_t targets, pith_parser_loop *
     parser->program->code[loop->next].flags =
         !has_condition || two_passes; /* no LOOP_CHECK comes */
     if (has_condition && !two_passes) {
-        if (!pith_parse_expression(parser) || !pith_parser_emit(parser, PITH_OP_LOOP_CHECK, 0, 0))
+        if (!pith_parse_expression(parser) ||
+            !pith_parser_emit(parser, PITH_OPCODE_LOOP_CHECK, 0, 0))
             return false;
         int32_t check = pith_parser_here(parser) - 1;
         parser->program->code[check].a = loop->next - check - 1;
@@ -99,11 +101,11 @@ static bool parse_passes(pith_parser *parser, size_t targets, pith_parser_loop *
 static bool parse_else(pith_parser *parser) {
     static const char *const stops[] = {"endfor", NULL};
     int32_t end = pith_parser_here(parser);
-    if (!pith_parser_emit(parser, PITH_OP_LOOP_END, 0, 0)) return false;
+    if (!pith_parser_emit(parser, PITH_OPCODE_LOOP_END, 0, 0)) return false;
     if (!pith_parser_skip_name(parser, "else")) return true;
     if (!pith_parser_expect(parser, PITH_TOKEN_BLOCK_END) ||
-        !pith_parser_emit(parser, PITH_OP_SCOPE_PUSH, 0, 0) || !pith_parse_body(parser, stops) ||
-        !pith_parser_emit(parser, PITH_OP_SCOPE_POP, 0, 0)) {
+        !pith_parser_emit(parser, PITH_OPCODE_SCOPE_PUSH, 0, 0) ||
+        !pith_parse_body(parser, stops) || !pith_parser_emit(parser, PITH_OPCODE_SCOPE_POP, 0, 0)) {
         return false;
     }
     pith_parser_patch(parser, end);
@@ -120,15 +122,15 @@ bool pith_parse_for(pith_parser *parser) {
     bool is_recursive = tag_is_recursive(parser);
     if (!pith_parse_tuple(parser, PITH_TUPLE_NO_CONDITION)) return false;
     int32_t enter = pith_parser_here(parser);
-    if (is_recursive && !pith_parser_emit(parser, PITH_OP_LOOP_ENTER, 0, 0)) return false;
-    if (!pith_parser_emit(parser, PITH_OP_LOOP_BEGIN, 0, 0)) return false;
+    if (is_recursive && !pith_parser_emit(parser, PITH_OPCODE_LOOP_ENTER, 0, 0)) return false;
+    if (!pith_parser_emit(parser, PITH_OPCODE_LOOP_BEGIN, 0, 0)) return false;
     parser->program->code[pith_parser_here(parser) - 1].flags = is_recursive;
     parser->loop = &loop;
     if (!parse_passes(parser, targets, &loop)) return false;
     parser->loop = outer;
     if (!parse_else(parser)) return false;
     if (is_recursive) {
-        if (!pith_parser_emit(parser, PITH_OP_RETURN, 0, 0)) return false;
+        if (!pith_parser_emit(parser, PITH_OPCODE_RETURN, 0, 0)) return false;
         pith_parser_patch(parser, enter);
     }
     return pith_parse_end_tag(parser, "endfor");
@@ -136,7 +138,7 @@ bool pith_parse_for(pith_parser *parser) {
 
 bool pith_parse_break(pith_parser *parser) {
     if (parser->loop == NULL) return pith_parser_fail(parser, "'break' outside of a loop");
-    return pith_parser_emit_chained(parser, PITH_OP_JUMP, &parser->loop->breaks) &&
+    return pith_parser_emit_chained(parser, PITH_OPCODE_JUMP, &parser->loop->breaks) &&
            pith_parser_expect(parser, PITH_TOKEN_BLOCK_END);
 }
 

@@ -92,12 +92,12 @@ static bool finish_pending(pith_parser *parser) {
     switch (op.precedence) {
     case OR:
     case AND: pith_parser_patch(parser, op.jump); return true;
-    case NOT: ok = pith_parser_emit(parser, PITH_OP_UNARY, PITH_UNARY_NOT, 0); break;
+    case NOT: ok = pith_parser_emit(parser, PITH_OPCODE_UNARY, PITH_UNARY_NOT, 0); break;
     case COMPARISON:
-        ok = pith_parser_emit(parser, PITH_OP_COMPARE, op.op, 0);
+        ok = pith_parser_emit(parser, PITH_OPCODE_COMPARE, op.op, 0);
         pith_parser_patch_chain(parser, op.jump);
         break;
-    default: ok = pith_parser_emit(parser, PITH_OP_BINARY, op.op, 0); break;
+    default: ok = pith_parser_emit(parser, PITH_OPCODE_BINARY, op.op, 0); break;
     }
     if (ok) parser->program->code[pith_parser_here(parser) - 1].line = op.line;
     return ok;
@@ -107,7 +107,7 @@ static bool finish_pending(pith_parser *parser) {
 static bool chain_comparison(pith_parser *parser, pith_pending next) {
     pith_pending *top = &parser->pending[parser->n_pending - 1];
     int32_t chain = top->jump;
-    if (!pith_parser_emit_chained(parser, PITH_OP_CHAIN, &chain)) return false;
+    if (!pith_parser_emit_chained(parser, PITH_OPCODE_CHAIN, &chain)) return false;
     parser->program->code[chain].b = top->op;
     top->jump = chain;
     top->op = next.op;
@@ -124,7 +124,7 @@ static bool add_infix(pith_parser *parser, pith_pending op, size_t base) {
     }
     if (op.precedence == OR || op.precedence == AND) {
         op.jump = pith_parser_here(parser);
-        if (!pith_parser_emit(parser, op.precedence == OR ? PITH_OP_OR : PITH_OP_AND, 0, 0))
+        if (!pith_parser_emit(parser, op.precedence == OR ? PITH_OPCODE_OR : PITH_OPCODE_AND, 0, 0))
             return false;
     }
     return push_pending(parser, op);
@@ -178,7 +178,7 @@ static bool emit_no_else(pith_parser *parser) {
     int32_t number;
     pith_span text = pith_span_of("the condition of an inline 'if' is false and it has no 'else'");
     if (!pith_parser_constant(parser, text, &number)) return false;
-    return pith_parser_emit(parser, PITH_OP_UNDEFINED, number, 0);
+    return pith_parser_emit(parser, PITH_OPCODE_UNDEFINED, number, 0);
 }
 
 /* Behind the value at [start, here) and the word `if`. Leaves the jump over the other value in
@@ -187,11 +187,11 @@ static bool parse_condition(pith_parser *parser, int32_t start, int32_t *ends) {
     int32_t middle = pith_parser_here(parser), size = middle - start;
     parser->n_soft++;
     if (!pith_parse_operators(parser) ||
-        !pith_parser_emit(parser, PITH_OP_JUMP_IF_FALSE, size + 1, 0))
+        !pith_parser_emit(parser, PITH_OPCODE_JUMP_IF_FALSE, size + 1, 0))
         return false;
     parser->n_soft--;
     return pith_parser_swap(parser, start, middle) &&
-           pith_parser_emit_chained(parser, PITH_OP_JUMP, ends);
+           pith_parser_emit_chained(parser, PITH_OPCODE_JUMP, ends);
 }
 
 bool pith_parse_expression(pith_parser *parser) {

@@ -16,7 +16,7 @@
 static bool parse_text(pith_parser *parser) {
     int32_t number;
     if (!pith_parser_constant(parser, parser->token->text, &number)) return false;
-    if (!pith_parser_emit(parser, PITH_OP_TEXT, number, 0)) return false;
+    if (!pith_parser_emit(parser, PITH_OPCODE_TEXT, number, 0)) return false;
     parser->token++;
     return true;
 }
@@ -24,14 +24,14 @@ static bool parse_text(pith_parser *parser) {
 static bool parse_print_tag(pith_parser *parser) {
     parser->token++;
     return pith_parse_tuple(parser, PITH_TUPLE_PLAIN) &&
-           pith_parser_emit(parser, PITH_OP_PRINT, 0, 0) &&
+           pith_parser_emit(parser, PITH_OPCODE_PRINT, 0, 0) &&
            pith_parser_expect(parser, PITH_TOKEN_PRINT_END);
 }
 
 /* {% print a, b %} */
 static bool parse_print_statement(pith_parser *parser) {
     do {
-        if (!pith_parse_expression(parser) || !pith_parser_emit(parser, PITH_OP_PRINT, 0, 0))
+        if (!pith_parse_expression(parser) || !pith_parser_emit(parser, PITH_OPCODE_PRINT, 0, 0))
             return false;
     } while (pith_parser_skip(parser, PITH_TOKEN_COMMA));
     return pith_parser_expect(parser, PITH_TOKEN_BLOCK_END);
@@ -47,10 +47,10 @@ static bool parse_branch(pith_parser *parser, int32_t *ends) {
     static const char *const stops[] = {"elif", "else", "endif", NULL};
     if (!pith_parse_tuple(parser, PITH_TUPLE_NO_CONDITION)) return false;
     int32_t test = pith_parser_here(parser);
-    if (!pith_parser_emit(parser, PITH_OP_JUMP_IF_FALSE, 0, 0)) return false;
+    if (!pith_parser_emit(parser, PITH_OPCODE_JUMP_IF_FALSE, 0, 0)) return false;
     if (!pith_parser_expect(parser, PITH_TOKEN_BLOCK_END) || !pith_parse_body(parser, stops))
         return false;
-    if (!pith_parser_emit_chained(parser, PITH_OP_JUMP, ends)) return false;
+    if (!pith_parser_emit_chained(parser, PITH_OPCODE_JUMP, ends)) return false;
     pith_parser_patch(parser, test);
     return true;
 }
@@ -76,8 +76,10 @@ static bool parse_if(pith_parser *parser) {
 static bool parse_scoped_body(pith_parser *parser, const char *end) {
     const char *const stops[] = {end, NULL};
     return pith_parser_expect(parser, PITH_TOKEN_BLOCK_END) &&
-           pith_parser_emit(parser, PITH_OP_SCOPE_PUSH, 0, 0) && pith_parse_body(parser, stops) &&
-           pith_parser_emit(parser, PITH_OP_SCOPE_POP, 0, 0) && pith_parser_skip_name(parser, end);
+           pith_parser_emit(parser, PITH_OPCODE_SCOPE_PUSH, 0, 0) &&
+           pith_parse_body(parser, stops) &&
+           pith_parser_emit(parser, PITH_OPCODE_SCOPE_POP, 0, 0) &&
+           pith_parser_skip_name(parser, end);
 }
 
 /* {% with a = 1, b = a %}: all values are computed in the outer scope, then stored in the new one,
@@ -92,7 +94,7 @@ bool pith_parse_with(pith_parser *parser) {
             return false;
         if (!pith_parse_expression(parser)) return false;
     }
-    if (!pith_parser_emit(parser, PITH_OP_SCOPE_PUSH, 0, 0)) return false;
+    if (!pith_parser_emit(parser, PITH_OPCODE_SCOPE_PUSH, 0, 0)) return false;
     while (parser->n_targets > base) {
         size_t last =
             parser->n_targets - 1; /* each target begins with its outermost UNPACK, flagged */
@@ -100,7 +102,7 @@ bool pith_parse_with(pith_parser *parser) {
         if (!pith_parser_emit_targets(parser, last)) return false;
     }
     return pith_parser_expect(parser, PITH_TOKEN_BLOCK_END) && pith_parse_body(parser, stops) &&
-           pith_parser_emit(parser, PITH_OP_SCOPE_POP, 0, 0) &&
+           pith_parser_emit(parser, PITH_OPCODE_SCOPE_POP, 0, 0) &&
            pith_parse_end_tag(parser, "endwith");
 }
 

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static bool append(pith_parser *parser, pith_op op, int32_t a, int32_t b) {
+static bool append(pith_parser *parser, pith_opcode op, int32_t a, int32_t b) {
     if (parser->n_targets == parser->target_capacity) {
         size_t capacity = parser->target_capacity == 0 ? 16 : parser->target_capacity * 2;
         pith_instruction *targets = pith_realloc(parser->targets, capacity * sizeof *targets);
@@ -33,7 +33,7 @@ static bool parse_list(pith_parser *parser, bool allows_field, bool in_parens) {
     size_t unpack = parser->n_targets;
     int32_t n = 0;
     bool is_tuple = false;
-    if (!append(parser, PITH_OP_UNPACK, 0, 0)) return false;
+    if (!append(parser, PITH_OPCODE_UNPACK, 0, 0)) return false;
     parser->targets[unpack].flags = !in_parens; /* where a whole target begins, for parse_with */
     do {
         bool ends =
@@ -59,10 +59,10 @@ static bool parse_name(pith_parser *parser, bool allows_field) {
     }
     if (!pith_parser_symbol(parser, name, &symbol)) return false;
     if (!allows_field || !pith_parser_skip(parser, PITH_TOKEN_DOT))
-        return append(parser, PITH_OP_STORE, symbol, 0);
+        return append(parser, PITH_OPCODE_STORE, symbol, 0);
     if (!pith_parser_take_name(parser, &field) || !pith_parser_constant(parser, field, &number))
         return false;
-    return append(parser, PITH_OP_STORE_FIELD, symbol, number);
+    return append(parser, PITH_OPCODE_STORE_FIELD, symbol, number);
 }
 
 static bool parse_one(pith_parser *parser, bool allows_field) {
@@ -79,8 +79,8 @@ bool pith_parse_target(pith_parser *parser, bool allows_field) {
 bool pith_parser_emit_targets(pith_parser *parser, size_t from) {
     for (size_t i = from; i < parser->n_targets; i++) {
         pith_instruction in = parser->targets[i];
-        if (in.op == PITH_OP_UNPACK && in.a < 0) continue;
-        if (!pith_parser_emit(parser, (pith_op)in.op, in.a, in.b)) return false;
+        if (in.op == PITH_OPCODE_UNPACK && in.a < 0) continue;
+        if (!pith_parser_emit(parser, (pith_opcode)in.op, in.a, in.b)) return false;
     }
     parser->n_targets = from;
     return true;

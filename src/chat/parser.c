@@ -108,7 +108,7 @@ int32_t pith_parser_here(const pith_parser *parser) {
     return (int32_t)parser->program->n_code;
 }
 
-bool pith_parser_emit(pith_parser *parser, pith_op op, int32_t a, int32_t b) {
+bool pith_parser_emit(pith_parser *parser, pith_opcode op, int32_t a, int32_t b) {
     pith_instruction instruction = {.op = (uint8_t)op, .a = a, .b = b, .line = parser->token->line};
     return pith_program_emit(parser->program, instruction) >= 0 || pith_parser_no_memory(parser);
 }
@@ -116,7 +116,7 @@ bool pith_parser_emit(pith_parser *parser, pith_op op, int32_t a, int32_t b) {
 bool pith_parser_emit_const(pith_parser *parser, pith_value value) {
     int32_t number = pith_program_constant(parser->program, value);
     if (number < 0) return pith_parser_no_memory(parser);
-    return pith_parser_emit(parser, PITH_OP_CONST, number, 0);
+    return pith_parser_emit(parser, PITH_OPCODE_CONST, number, 0);
 }
 
 bool pith_parser_constant(pith_parser *parser, pith_span text, int32_t *number) {
@@ -129,7 +129,7 @@ bool pith_parser_constant(pith_parser *parser, pith_span text, int32_t *number) 
 bool pith_parser_emit_string(pith_parser *parser, pith_span text) {
     int32_t number;
     return pith_parser_constant(parser, text, &number) &&
-           pith_parser_emit(parser, PITH_OP_CONST, number, 0);
+           pith_parser_emit(parser, PITH_OPCODE_CONST, number, 0);
 }
 
 bool pith_parser_symbol(pith_parser *parser, pith_span name, int32_t *symbol) {
@@ -141,7 +141,7 @@ void pith_parser_patch(pith_parser *parser, int32_t from) {
     parser->program->code[from].a = pith_parser_here(parser) - from - 1;
 }
 
-bool pith_parser_emit_chained(pith_parser *parser, pith_op op, int32_t *chain) {
+bool pith_parser_emit_chained(pith_parser *parser, pith_opcode op, int32_t *chain) {
     if (!pith_parser_emit(parser, op, *chain, 0)) return false;
     *chain = pith_parser_here(parser) - 1;
     return true;
@@ -156,13 +156,13 @@ void pith_parser_patch_chain(pith_parser *parser, int32_t chain) {
 }
 
 bool pith_parser_emit_back(pith_parser *parser, int32_t target) {
-    return pith_parser_emit(parser, PITH_OP_JUMP, target - pith_parser_here(parser) - 1, 0);
+    return pith_parser_emit(parser, PITH_OPCODE_JUMP, target - pith_parser_here(parser) - 1, 0);
 }
 
 pith_status pith_parser_run(const pith_tokens *tokens, pith_program *program, pith_error *error) {
     pith_parser parser = {
         .program = program, .token = tokens->items, .call_at = -1, .error = error};
-    if (pith_parse_body(&parser, NULL)) pith_parser_emit(&parser, PITH_OP_HALT, 0, 0);
+    if (pith_parse_body(&parser, NULL)) pith_parser_emit(&parser, PITH_OPCODE_HALT, 0, 0);
     pith_free(parser.pending);
     pith_free(parser.targets);
     return parser.status;

@@ -68,7 +68,7 @@ bool pith_parser_expect(pith_parser *parser, pith_token_kind kind);
 bool pith_parser_take_name(pith_parser *parser, pith_span *name);
 
 int32_t pith_parser_here(const pith_parser *parser);
-bool pith_parser_emit(pith_parser *parser, pith_op op, int32_t a, int32_t b);
+bool pith_parser_emit(pith_parser *parser, pith_opcode op, int32_t a, int32_t b);
 bool pith_parser_emit_const(pith_parser *parser, pith_value value);
 bool pith_parser_emit_string(pith_parser *parser, pith_span text);
 bool pith_parser_constant(pith_parser *parser, pith_span text, int32_t *number);
@@ -76,7 +76,7 @@ bool pith_parser_symbol(pith_parser *parser, pith_span name, int32_t *symbol);
 /* Makes the jump at `from` (field a) go to here. */
 void pith_parser_patch(pith_parser *parser, int32_t from);
 /* A chain of jumps to one place: each a holds the one before, -1 ends. */
-bool pith_parser_emit_chained(pith_parser *parser, pith_op op, int32_t *chain);
+bool pith_parser_emit_chained(pith_parser *parser, pith_opcode op, int32_t *chain);
 void pith_parser_patch_chain(pith_parser *parser, int32_t chain);
 bool pith_parser_emit_back(pith_parser *parser, int32_t target); /* JUMP to an earlier place */
 

@@ -25,51 +25,51 @@
 
 /* clang-format off */
 /* Stack before -> after; a, b, extra, flags: fields of the instruction. */
-typedef enum pith_op {
-    PITH_OP_HALT,
-    PITH_OP_TEXT,          /* -> ; writes constant a */
-    PITH_OP_PRINT,         /* value -> ; writes it */
-    PITH_OP_CONST,         /* -> constant a */
-    PITH_OP_LOAD,          /* -> variable a (undefined when there is none) */
-    PITH_OP_STORE,         /* value -> ; into variable a of the current scope */
-    PITH_OP_STORE_FIELD,   /* value -> ; into field "constant b" of the namespace in variable a */
-    PITH_OP_UNPACK,        /* value -> its a items, the first on top */
-    PITH_OP_ATTRIBUTE,     /* value -> value.name, name = constant a */
-    PITH_OP_ITEM,          /* value key -> value[key] */
-    PITH_OP_SLICE,         /* value start stop step -> value[start:stop:step]; ABSENT: left out */
-    PITH_OP_LIST,          /* a values -> list */
-    PITH_OP_TUPLE,         /* a values -> tuple */
-    PITH_OP_DICT,          /* a pairs key value -> dict */
-    PITH_OP_BINARY,        /* x y -> x op y; a: enum pith_binary */
-    PITH_OP_UNARY,         /* x -> op x; a: enum pith_unary */
-    PITH_OP_COMPARE,       /* x y -> bool; a: enum pith_comparison */
-    PITH_OP_CHAIN,         /* x y -> y, or false and a jump by a; b: enum pith_comparison */
-    PITH_OP_JUMP,          /* by a */
-    PITH_OP_JUMP_IF_FALSE, /* value -> ; by a */
-    PITH_OP_AND,           /* value -> value and a jump by a when it is false, else -> */
-    PITH_OP_OR,            /* value -> value and a jump by a when it is true, else -> */
-    PITH_OP_UNDEFINED,     /* -> undefined whose sentence is constant a */
-    PITH_OP_CALL,          /* callee, a values, b pairs name value, extras by flags -> result */
-    PITH_OP_FILTER,        /* subject, then as CALL -> result; extra: number of the filter */
-    PITH_OP_TEST,          /* subject, then as CALL -> bool; extra: number of the test */
-    PITH_OP_NO_FILTER,     /* fails: there is no filter named constant a */
-    PITH_OP_NO_TEST,       /* fails: there is no test named constant a */
-    PITH_OP_MACRO,         /* -> macro number a, whose code follows; jumps over it by b */
-    PITH_OP_IF_BOUND,      /* jumps by b when the current scope has variable a */
-    PITH_OP_RETURN,        /* ends a macro or recursive loop: -> what it wrote, if captured */
-    PITH_OP_SCOPE_PUSH,
-    PITH_OP_SCOPE_POP,
-    PITH_OP_CAPTURE,       /* a new scope, and what is written is kept */
-    PITH_OP_CAPTURE_END,   /* -> what was written; both end */
-    PITH_OP_LOOP_ENTER,    /* runs the loop that follows as a call, then goes on behind a */
-    PITH_OP_LOOP_BEGIN,    /* items -> ; flags 1: recursive */
-    PITH_OP_LOOP_NEXT,     /* -> item; by a when there is none; flags 1: no LOOP_CHECK comes */
-    PITH_OP_LOOP_KEEP,     /* value -> ; keeps the item for the second pass when it is true */
-    PITH_OP_LOOP_REWIND,   /* starts the second pass, over the items that were kept */
-    PITH_OP_LOOP_CHECK,    /* value -> ; by a when it is false: the loop's `if` in a single pass */
-    PITH_OP_LOOP_END,      /* by a when the body ran at all */
-    PITH_OP_COUNT
-} pith_op;
+typedef enum pith_opcode {
+    PITH_OPCODE_HALT,
+    PITH_OPCODE_TEXT,          /* -> ; writes constant a */
+    PITH_OPCODE_PRINT,         /* value -> ; writes it */
+    PITH_OPCODE_CONST,         /* -> constant a */
+    PITH_OPCODE_LOAD,          /* -> variable a (undefined when there is none) */
+    PITH_OPCODE_STORE,         /* value -> ; into variable a of the current scope */
+    PITH_OPCODE_STORE_FIELD,   /* value -> ; into field constant b of the namespace in variable a */
+    PITH_OPCODE_UNPACK,        /* value -> its a items, the first on top */
+    PITH_OPCODE_ATTRIBUTE,     /* value -> value.name, name = constant a */
+    PITH_OPCODE_ITEM,          /* value key -> value[key] */
+    PITH_OPCODE_SLICE,         /* value start stop step -> value[start:stop:step]; ABSENT: none */
+    PITH_OPCODE_LIST,          /* a values -> list */
+    PITH_OPCODE_TUPLE,         /* a values -> tuple */
+    PITH_OPCODE_DICT,          /* a pairs key value -> dict */
+    PITH_OPCODE_BINARY,        /* x y -> x op y; a: enum pith_binary */
+    PITH_OPCODE_UNARY,         /* x -> op x; a: enum pith_unary */
+    PITH_OPCODE_COMPARE,       /* x y -> bool; a: enum pith_comparison */
+    PITH_OPCODE_CHAIN,         /* x y -> y, or false and a jump by a; b: enum pith_comparison */
+    PITH_OPCODE_JUMP,          /* by a */
+    PITH_OPCODE_JUMP_IF_FALSE, /* value -> ; by a */
+    PITH_OPCODE_AND,           /* value -> value and a jump by a when it is false, else -> */
+    PITH_OPCODE_OR,            /* value -> value and a jump by a when it is true, else -> */
+    PITH_OPCODE_UNDEFINED,     /* -> undefined whose sentence is constant a */
+    PITH_OPCODE_CALL,          /* callee, a values, b pairs name value, extras by flags -> result */
+    PITH_OPCODE_FILTER,        /* subject, then as CALL -> result; extra: number of the filter */
+    PITH_OPCODE_TEST,          /* subject, then as CALL -> bool; extra: number of the test */
+    PITH_OPCODE_NO_FILTER,     /* fails: there is no filter named constant a */
+    PITH_OPCODE_NO_TEST,       /* fails: there is no test named constant a */
+    PITH_OPCODE_MACRO,         /* -> macro number a, whose code follows; jumps over it by b */
+    PITH_OPCODE_IF_BOUND,      /* jumps by b when the current scope has variable a */
+    PITH_OPCODE_RETURN,        /* ends a macro or recursive loop: -> what it wrote, if captured */
+    PITH_OPCODE_SCOPE_PUSH,
+    PITH_OPCODE_SCOPE_POP,
+    PITH_OPCODE_CAPTURE,       /* a new scope, and what is written is kept */
+    PITH_OPCODE_CAPTURE_END,   /* -> what was written; both end */
+    PITH_OPCODE_LOOP_ENTER,    /* runs the loop that follows as a call, then goes on behind a */
+    PITH_OPCODE_LOOP_BEGIN,    /* items -> ; flags 1: recursive */
+    PITH_OPCODE_LOOP_NEXT,     /* -> item; by a when there is none; flags 1: no LOOP_CHECK comes */
+    PITH_OPCODE_LOOP_KEEP,     /* value -> ; keeps the item for the second pass when it is true */
+    PITH_OPCODE_LOOP_REWIND,   /* starts the second pass, over the items that were kept */
+    PITH_OPCODE_LOOP_CHECK,    /* value -> ; by a when it is false: the loop's `if` in one pass */
+    PITH_OPCODE_LOOP_END,      /* by a when the body ran at all */
+    PITH_OPCODE_COUNT
+} pith_opcode;
 /* clang-format on */
 
 typedef enum pith_binary {
