@@ -3,7 +3,7 @@
  * what was made; lines that begin with `/` are commands. With --json a reply is one JSON line on
  * stdout, and a failure is one as well, so that a program on the other side keeps in step.
  * Here: options, the loop, printing replies. Read next: chat_turn.c. */
-#include "pith/chat.h"
+#include "pith/chat_parts.h"
 
 #include "base/memory.h"
 

@@ -3,7 +3,7 @@
  * what it has to say goes to stderr. */
 #include "base/memory.h"
 #include "base/output.h"
-#include "pith/chat.h"
+#include "pith/chat_parts.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #endif
 
 #include "base/memory.h"
-#include "pith/chat.h"
+#include "pith/chat_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

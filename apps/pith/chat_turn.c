@@ -10,7 +10,7 @@
  *
  * Does not print but for the reply's text. Read next: src/engine/generate.c. */
 #include "base/memory.h"
-#include "pith/chat.h"
+#include "pith/chat_parts.h"
 
 #include <string.h>
 

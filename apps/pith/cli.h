@@ -104,7 +104,7 @@ int pith_cli_progress_step(void *user, double fraction); /* a pith_progress */
 /* Clears the line; the progress is not shown again. Call it before anything else is printed. */
 void pith_cli_progress_end(pith_cli_progress *progress);
 
-/* ---- Output (output.c) ---- */
+/* ---- Output (cli_output.c) ---- */
 /* Writes the JSON and a newline to stdout, releases it. Exit code. */
 int pith_cli_print_json(json_t *json);
 /* A JSON string even when the bytes are not UTF-8 (ill-formed bytes become U+FFFD). NULL without

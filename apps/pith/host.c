@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What differs between systems for the program: the arguments' encoding, the names of files,
  * terminals, folders. Everything outside this file sees UTF-8 and plain bytes.
- * Does not read or write: input.c and output.c do. */
+ * Does not read or write: input.c and cli_output.c do. */
 #if !defined(_WIN32)
 #define _DEFAULT_SOURCE /* POSIX and BSD names under -std=c11 */
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the machine can do (contract: bench.h): loops of nothing but the instruction in question,
+ * What the machine can do (contract: kernel_bench.h): loops of nothing but the instruction in question,
  * written as text so that no compiler removes or spills anything. */
 #if !defined(_WIN32)
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 #endif
 
-#include "bench.h"
+#include "kernel_bench.h"
 
 #include "cpu/cpu.h"
 

@@ -13,7 +13,7 @@
  * reads, so each thread may make its own. Values know the first and last phase that touch them;
  * place.c packs them by that. Read next: place.c, runner.c.
  */
-#include "backend/cpu/program.h"
+#include "backend/cpu/cpu_program.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * of 64 bytes and has SLACK bytes behind it that a kernel's last wide load may read. Read next:
  * runner.c, which makes the arena.
  */
-#include "backend/cpu/program.h"
+#include "backend/cpu/cpu_program.h"
 
 #include <stdlib.h>
 

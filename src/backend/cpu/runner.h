@@ -5,7 +5,7 @@
 #ifndef PITH_BACKEND_CPU_RUNNER_H
 #define PITH_BACKEND_CPU_RUNNER_H
 
-#include "backend/cpu/program.h"
+#include "backend/cpu/cpu_program.h"
 
 /* Tokens of one sequence that attend together. */
 typedef struct cpu_block {
@@ -71,7 +71,7 @@ static inline uint8_t *cpu_kv_block(const pith_runner *runner, int32_t sequence,
 /* runner.c: all threads walk phases [first, end). */
 void pith_cpu_run_phases(pith_runner *runner, uint32_t first, uint32_t end);
 
-/* inspect.c: the same one by one, and each named value is told. */
+/* trace.c: the same one by one, and each named value is told. */
 void pith_cpu_trace_phases(pith_runner *runner, uint32_t first, uint32_t end);
 
 /* rows.c: steps [first, first + n) for rows [begin, end). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The parts of `pith chat`: the conversation (chat_turn.c), its commands (chat_command.c) and line
  * input (chat_line.c). */
-#ifndef PITH_APPS_PITH_CHAT_H
-#define PITH_APPS_PITH_CHAT_H
+#ifndef PITH_APPS_PITH_CHAT_PARTS_H
+#define PITH_APPS_PITH_CHAT_PARTS_H
 
 #include "pith/cli.h"
 

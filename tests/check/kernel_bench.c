@@ -8,8 +8,8 @@
  * spoils little. Read next: peak.c (what the machine can do). */
 #include "check.h"
 
-#include "bench.h"
 #include "kernel/kernel_list.h"
+#include "kernel_bench.h"
 
 #include <math.h>
 #include <stdlib.h>

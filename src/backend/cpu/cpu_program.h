@@ -2,8 +2,8 @@
  * Private to the CPU backend: a plan compiled into phases. A phase is what all threads do
  * together between two joins: either a group of row steps (each row of a block goes through all
  * of them), a product, or attention. compile.c makes it, runner.c walks it. */
-#ifndef PITH_BACKEND_CPU_PROGRAM_H
-#define PITH_BACKEND_CPU_PROGRAM_H
+#ifndef PITH_BACKEND_CPU_CPU_PROGRAM_H
+#define PITH_BACKEND_CPU_CPU_PROGRAM_H
 
 #include "backend/plan.h"
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a machine can do, measured: clock, read bandwidth, peaks. For bench.c. */
-#ifndef PITH_TESTS_CHECK_BENCH_H
-#define PITH_TESTS_CHECK_BENCH_H
+ * What a machine can do, measured: clock, read bandwidth, peaks. For kernel_bench.c. */
+#ifndef PITH_TESTS_CHECK_KERNEL_BENCH_H
+#define PITH_TESTS_CHECK_KERNEL_BENCH_H
 
 #include <stddef.h>
 #include <stdint.h>
