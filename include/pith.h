@@ -78,7 +78,7 @@ typedef struct pith_reader {
     size_t size; /* sizeof(pith_reader) */
     void *user;
     int (*read_at)(void *user, uint64_t offset, void *buffer, size_t size);
-    uint64_t total_bytes;
+    uint64_t total_bytes; /* of the source: reads stay below it */
 } pith_reader;
 
 typedef struct pith_file_summary {
@@ -98,9 +98,9 @@ typedef struct pith_file_tensor {
     const char *type; /* "Q4_K" */
     uint32_t n_dims;
     uint64_t shape[4]; /* ne[0] (contiguous) first; missing dimensions are 1 */
-    uint64_t offset;   /* from the start of its shard */
+    uint64_t offset;   /* bytes from the start of its shard */
     uint64_t bytes;
-    uint32_t shard;
+    uint32_t shard; /* 0 .. n_shards - 1 */
 } pith_file_tensor;
 
 /* path: a file, or the first of a split model (NAME-00001-of-00003.gguf), which opens them all. */
@@ -156,9 +156,9 @@ typedef struct pith_model_info {
     /* most frequent weight type, "Q4_K - Medium" style when general.file_type is known */
     const char *type;
     int32_t n_layer, n_embd, n_head, n_head_kv, n_vocab;
-    int32_t n_ctx_train;
-    uint64_t n_parameters;
-    uint64_t file_bytes;
+    int32_t n_ctx_train;   /* tokens of context that the model was trained for */
+    uint64_t n_parameters; /* elements of all tensors */
+    uint64_t file_bytes;   /* over all shards */
     uint64_t weight_bytes; /* resident in pack mode, mapped in mmap mode */
     pith_load load;        /* PACK or MMAP, as chosen */
     const char *notes;     /* what was assumed while loading ("" when nothing), one line each */
@@ -298,9 +298,9 @@ PITH_API pith_status pith_engine_new(const pith_model *model, const pith_engine_
 PITH_API void pith_engine_free(pith_engine *engine);
 
 typedef struct pith_engine_info {
-    int32_t n_ctx, n_sessions, n_threads, step_limit;
-    const char *kv_type; /* "f16" */
-    const char *backend; /* "cpu avx512" */
+    int32_t n_ctx, n_sessions, n_threads, step_limit; /* as in the options, defaults filled in */
+    const char *kv_type;                              /* "f16" */
+    const char *backend;                              /* "cpu avx512" */
     uint64_t kv_bytes, workspace_bytes;
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);

@@ -85,10 +85,12 @@ void pith_plan_rope(pith_plan *plan, const char *name, pith_value x, uint32_t ta
 /* Writes the rows' k, v into the KV cache and attends q over it. layer: index of the layer in the
  * KV layout. -> [n, n_head * head_dim_v] */
 typedef struct pith_attend_op {
-    pith_value q, k, v;
-    uint32_t layer;
+    pith_value q;   /* [n, n_head * head_dim] */
+    pith_value k;   /* [n, n_head_kv * head_dim] */
+    pith_value v;   /* [n, n_head_kv * head_dim_v] */
+    uint32_t layer; /* in the KV layout */
     uint32_t n_head, n_head_kv, head_dim, head_dim_v;
-    float scale;
+    float scale;     /* scores are scale * (q . k) */
     uint32_t window; /* keys at distance >= window are invisible; 0: all */
     float softcap;   /* 0: off */
 } pith_attend_op;
@@ -108,7 +110,7 @@ typedef struct pith_moe_op {
     uint32_t n_expert, n_used;
     pith_gating gating;
     bool normalise;
-    float scale;
+    float scale; /* of the experts' weights; 0: none */
     pith_activation act;
 } pith_moe_op;
 pith_value pith_plan_moe(pith_plan *plan, const char *name, const pith_moe_op *args);
@@ -144,10 +146,10 @@ typedef struct pith_kv_layer {
 
 typedef struct pith_kv_layout {
     pith_kv_storage storage;
-    uint32_t n_layer, n_group;
-    pith_kv_layer *layers;  /* [n_layer] */
-    uint32_t *group_window; /* [n_group], 0: all */
-    size_t *block_bytes;    /* [n_group] */
+    uint32_t n_layer, n_group; /* window groups */
+    pith_kv_layer *layers;     /* [n_layer] */
+    uint32_t *group_window;    /* [n_group], 0: all */
+    size_t *block_bytes;       /* [n_group] */
 } pith_kv_layout;
 
 typedef struct pith_kv_table {
@@ -159,12 +161,12 @@ typedef struct pith_kv_table {
 
 /* Rows of one sequence are contiguous and in order of position. */
 typedef struct pith_step {
-    uint32_t n, n_out, n_sequence;
-    const int32_t *tokens;       /* [n] */
-    const int32_t *positions;    /* [n] */
-    const int32_t *sequence;     /* [n], 0 .. n_sequence - 1 */
-    const int32_t *out_rows;     /* [n_out], increasing */
-    const pith_kv_table *tables; /* [n_sequence, n_group] */
+    uint32_t n, n_out, n_sequence; /* rows; rows that want logits; sequences they belong to */
+    const int32_t *tokens;         /* [n] */
+    const int32_t *positions;      /* [n] */
+    const int32_t *sequence;       /* [n], 0 .. n_sequence - 1 */
+    const int32_t *out_rows;       /* [n_out], increasing */
+    const pith_kv_table *tables;   /* [n_sequence, n_group] */
     /* Result: called with blocks of logits rows, in order; row counts from 0 over out_rows. Rows
      * are n_vocab wide, `stride` apart, valid during the call. Returns non-zero to stop. */
     int (*on_logits)(void *user, uint32_t first, uint32_t n, const float *logits, size_t stride);
@@ -175,9 +177,9 @@ typedef struct pith_backend_options {
     int32_t n_threads;
     uint32_t step_limit; /* largest n */
     bool full_precision;
-    uint32_t features; /* CPU tiers */
-    const pith_kv_layout *kv;
-    uint32_t n_ctx;
+    uint32_t features;        /* CPU tiers (cpu/cpu.h) */
+    const pith_kv_layout *kv; /* borrowed */
+    uint32_t n_ctx;           /* tokens a sequence can hold */
 } pith_backend_options;
 
 /* A plan made ready on a backend: threads, workspace. Running a step allocates nothing. */

@@ -43,18 +43,18 @@ typedef struct pith_weight_source {
     pith_type type;
     uint32_t n_dims;
     uint64_t ne[4];
-    pith_source *source; /* must outlive the weights */
-    uint64_t offset, bytes;
+    pith_source *source;    /* must outlive the weights */
+    uint64_t offset, bytes; /* where the tensor lies in the source */
 } pith_weight_source;
 
 typedef struct pith_weights pith_weights;
 
 typedef struct pith_weights_options {
     pith_load load;
-    uint64_t memory_limit;
-    int32_t n_threads;
-    uint32_t features;   /* CPU tiers, for the pack kernels */
-    bool full_precision; /* keep nothing that only normal precision needs (reserved) */
+    uint64_t memory_limit; /* bytes; 0: what the system can give */
+    int32_t n_threads;     /* for packing */
+    uint32_t features;     /* CPU tiers, for the pack kernels */
+    bool full_precision;   /* keep nothing that only normal precision needs (reserved) */
     bool check_tensors;
     pith_progress progress;
     void *progress_user;

@@ -40,8 +40,7 @@ typedef struct pith_parser {
     int32_t call_at;       /* the CALL that ended the last operand; -1: it ended otherwise */
     pith_pending *pending; /* [n_pending] */
     size_t n_pending, pending_capacity;
-    pith_instruction
-        *targets; /* [n_targets] code that stores into targets read before their value */
+    pith_instruction *targets; /* [n_targets] code of targets that were read before their value */
     size_t n_targets, target_capacity;
     pith_error *error;
     pith_status status;

@@ -104,15 +104,15 @@ enum pith_call_flag {
 };
 
 typedef struct pith_instruction {
-    uint8_t op;
-    uint8_t flags;
-    uint16_t extra;
+    uint8_t op;     /* pith_opcode, which says what the other fields mean */
+    uint8_t flags;  /* of calls: enum pith_call_flag */
+    uint16_t extra; /* number of a filter or test */
     int32_t a, b;
-    uint32_t line;
+    uint32_t line; /* of the template, for messages; from 1 */
 } pith_instruction;
 
 typedef struct pith_parameter {
-    int32_t symbol;
+    int32_t symbol;   /* its name, by number */
     bool has_default; /* set at the start of the macro's code when the call did not give it */
 } pith_parameter;
 

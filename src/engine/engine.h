@@ -3,8 +3,7 @@
  * and workspace, and room for its sessions. A session is one timeline of tokens in it.
  *
  *   ids      [ a  b  c  d  e ]      what the session holds: `length` tokens
- *   in KV    [ a  b  c ]            what has been computed; the rest is computed by the next call
- * that needs it
+ *   in KV    [ a  b  c ]            what has been computed; the next call computes the rest
  *
  * Invariant: tokens in KV <= length <= n_ctx, and everything is allocated when the engine is
  * made: running a step and making a token allocate nothing. Arguments were checked by src/api;
@@ -19,12 +18,13 @@
 
 #include <stdatomic.h>
 
-enum { /* published limits */
-       PITH_ENGINE_MAX_SESSIONS = 1024,
-       PITH_ENGINE_MAX_THREADS = 512,
-       PITH_ENGINE_MAX_STEP = 8192, /* rows */
-       PITH_ENGINE_DEFAULT_CONTEXT = 4096,
-       PITH_ENGINE_DEFAULT_STEP = 256
+/* Published limits and defaults. */
+enum {
+    PITH_ENGINE_MAX_SESSIONS = 1024,
+    PITH_ENGINE_MAX_THREADS = 512,
+    PITH_ENGINE_MAX_STEP = 8192,        /* rows */
+    PITH_ENGINE_DEFAULT_CONTEXT = 4096, /* tokens */
+    PITH_ENGINE_DEFAULT_STEP = 256      /* rows */
 };
 
 struct pith_session {
@@ -35,8 +35,8 @@ struct pith_session {
     size_t length;   /* tokens in ids */
     float *logits;   /* [n_vocab] */
     bool has_logits; /* logits are those after ids[length - 1] */
-    atomic_int
-        cancelled;    /* set from any thread or signal handler, cleared by the call that it stops */
+    /* Set from any thread or signal handler, cleared by the call that it stops. */
+    atomic_int cancelled;
     pith_detok detok; /* lent to the reply being made, so that a token needs no allocation */
 };
 
@@ -92,7 +92,7 @@ bool pith_session_take_cancel(pith_session *session);
 /* Ids that somebody else owns. */
 typedef struct pith_id_span {
     const int32_t *data;
-    size_t size;
+    size_t size; /* ids */
 } pith_id_span;
 
 /* Brings the session to `prompt` and generates (pith_generate of pith.h). A request to stop is no

@@ -90,9 +90,9 @@ typedef void (*pith_quantize_fn)(const float *x, size_t x_stride, uint32_t n, ui
  *           y = ((x - mean) * scale) * w + b  (fma for w, b)
  * y may be x. */
 typedef struct pith_norm_args {
-    const float *x;
-    float *y;
-    const float *w, *b; /* NULL: absent */
+    const float *x;     /* [n] */
+    float *y;           /* [n] */
+    const float *w, *b; /* [n]; NULL: absent */
     uint32_t n;         /* elements normalised together */
     float eps;
 } pith_norm_args;

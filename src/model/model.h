@@ -18,15 +18,16 @@
 #include "kv/kv.h"
 #include "token/token.h"
 
-enum { /* published limits of a model */
-       PITH_MODEL_MAX_LAYERS = 512,
-       PITH_MODEL_MAX_EXPERTS = 512,
-       PITH_MODEL_MAX_EMBD = 1 << 17,
-       PITH_MODEL_MAX_FF = 1 << 20,
-       PITH_MODEL_MAX_HEADS = 1024,
-       PITH_MODEL_MAX_HEAD_DIM = 1024,
-       PITH_MODEL_MAX_VOCAB = 1 << 22,
-       PITH_MODEL_MAX_CONTEXT = 1 << 27
+/* Published limits of a model. */
+enum {
+    PITH_MODEL_MAX_LAYERS = 512,
+    PITH_MODEL_MAX_EXPERTS = 512,
+    PITH_MODEL_MAX_EMBD = 1 << 17,
+    PITH_MODEL_MAX_FF = 1 << 20,
+    PITH_MODEL_MAX_HEADS = 1024,
+    PITH_MODEL_MAX_HEAD_DIM = 1024,
+    PITH_MODEL_MAX_VOCAB = 1 << 22,
+    PITH_MODEL_MAX_CONTEXT = 1 << 27
 };
 
 typedef struct pith_arch pith_arch;   /* architecture.h */
