@@ -23,11 +23,16 @@
 
 enum { FEW = 48 };
 
-/* Rank of left and right, which together are `size` bytes at `data`; PITH_PIECE_NONE: they don't
- * merge. *joined is set unless rules know it. */
+/* Rank of left and right, which together are `size` bytes at `data`, and the piece they make;
+ * PITH_PIECE_NONE: they don't merge. */
 static inline uint32_t rank_of(const pith_tokenizer *t, pith_merge_order order, uint32_t left,
                                uint32_t right, const char *data, size_t size, uint32_t *joined) {
-    if (order == PITH_ORDER_RULES) return pith_merge_rank(&t->merges, left, right);
+    if (order == PITH_ORDER_RULES) {
+        const pith_merge_rule *rule = pith_merge_find(&t->merges, left, right);
+        if (!rule) return PITH_PIECE_NONE;
+        *joined = rule->joined;
+        return rule->rank;
+    }
     if (size > t->pieces.longest) return PITH_PIECE_NONE;
     uint32_t piece = pith_piece_table_find(&t->pieces, data, size);
     if (piece == PITH_PIECE_NONE) return PITH_PIECE_NONE;
@@ -35,11 +40,6 @@ static inline uint32_t rank_of(const pith_tokenizer *t, pith_merge_order order, 
     if (whole == PITH_WHOLE_BARRED) return PITH_PIECE_NONE;
     *joined = piece;
     return order == PITH_ORDER_IDS ? piece : t->ranks[piece];
-}
-
-static inline uint32_t joined_piece(const pith_tokenizer *t, pith_merge_order order, uint32_t rank,
-                                    uint32_t joined) {
-    return order == PITH_ORDER_RULES ? t->merges.joined[rank] : joined;
 }
 
 /* Bytes of the symbol at data, and its piece. */
@@ -88,8 +88,10 @@ static inline void rank_pair(const pith_tokenizer *t, pith_merge_order order, st
 /* rank_pair for all symbols while they are single bytes. */
 static inline void rank_bytes(const pith_tokenizer *t, struct few *few, const char *data) {
     const unsigned char *bytes = (const unsigned char *)data;
-    for (unsigned i = 0; i + 1 < few->n; i++)
+    for (unsigned i = 0; i + 1 < few->n; i++) {
         few->rank[i] = t->byte_ranks[(size_t)bytes[i] << 8 | bytes[i + 1]];
+        few->joined[i] = PITH_PIECE_NONE; /* asked for by rank if it comes to that */
+    }
     few->rank[few->n - 1] = PITH_PIECE_NONE;
 }
 
@@ -113,13 +115,19 @@ static inline uint64_t merge_few(const pith_tokenizer *t, pith_merge_order order
             }
         if (best == PITH_PIECE_NONE) break;
         unsigned gone = few->next[at], after = few->next[gone];
-        few->piece[at] = joined_piece(t, order, best, few->joined[at]);
+        uint32_t joined = few->joined[at];
+        few->piece[at] = joined == PITH_PIECE_NONE ? t->merges.joined[best] : joined;
+        unsigned before = at > 0 ? few->before[at] : at;
+        if (order == PITH_ORDER_RULES) { /* both neighbours' rules come side by side */
+            pith_merge_expect(&t->merges, few->piece[at], few->piece[after < few->n ? after : at]);
+            pith_merge_expect(&t->merges, few->piece[before], few->piece[at]);
+        }
         few->rank[gone] = PITH_PIECE_NONE;
         few->next[at] = (uint8_t)after;
         few->before[after] = (uint8_t)at;
         few->left--;
         rank_pair(t, order, few, at, data);
-        if (at > 0) rank_pair(t, order, few, few->before[at], data);
+        if (before < at) rank_pair(t, order, few, before, data);
     }
     return steps;
 }
@@ -225,7 +233,6 @@ static size_t read_many(pith_encode_run *run, const char *data, size_t size) {
 }
 
 static void merge_many(pith_encode_run *run, const char *data, size_t size) {
-    const pith_tokenizer *t = run->tokenizer;
     size_t n = read_many(run, data, size);
     run->heap_size = 0;
     for (size_t i = 0; i + 1 < n; i++) push_pair(run, data, (uint32_t)i);
@@ -236,7 +243,7 @@ static void merge_many(pith_encode_run *run, const char *data, size_t size) {
         if (!left->size || left->after == PITH_PIECE_NONE) continue;
         pith_merge_symbol *right = &run->symbols[left->after];
         if (left->size + right->size != best.size) continue;
-        left->piece = joined_piece(t, t->order, (uint32_t)(best.order >> 32), best.joined);
+        left->piece = best.joined;
         left->size = best.size;
         left->after = right->after;
         right->size = 0;

@@ -51,7 +51,6 @@ static bool number_of(pith_piece_table *pieces, const char *form, size_t size, u
 static bool result_of(pith_piece_table *pieces, const struct line *line, uint32_t guess,
                       uint32_t *number) {
     size_t size = line->left_size + line->right_size;
-    uint32_t touched = 0;
     if (guess < pieces->n) {
         pith_span piece = pith_piece_at(pieces, guess);
         if (piece.size == size && !memcmp(piece.data, line->form, size)) {
@@ -59,7 +58,7 @@ static bool result_of(pith_piece_table *pieces, const struct line *line, uint32_
             return true;
         }
     }
-    uint64_t hash = pith_piece_table_hash(pieces, line->form, size, &touched);
+    uint64_t hash = pith_piece_table_hash(pieces, line->form, size);
     return number_of(pieces, line->form, size, hash, number);
 }
 
@@ -88,25 +87,25 @@ static pith_status read_line(const pith_tokenizer *t, uint32_t rank, pith_span m
 static pith_status add_rules(pith_tokenizer *t, struct block *block, uint32_t *guess,
                              pith_error *error) {
     pith_merge_rule rules[PITH_RULES_AT_ONCE];
-    uint32_t n = 0, touched = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < block->n; i++) {
         struct line *line = &block->lines[i];
         const char *right = line->form + line->left_size;
-        line->left_hash = pith_piece_table_hash(&t->pieces, line->form, line->left_size, &touched);
-        line->right_hash = pith_piece_table_hash(&t->pieces, right, line->right_size, &touched);
+        line->left_hash = pith_piece_table_hash(&t->pieces, line->form, line->left_size);
+        line->right_hash = pith_piece_table_hash(&t->pieces, right, line->right_size);
     }
-    t->pieces.touched = touched;
     for (uint32_t i = 0; i < block->n; i++) {
         const struct line *line = &block->lines[i];
         const char *right = line->form + line->left_size;
-        pith_merge_rule rule;
+        pith_merge_rule rule = {0};
         bool good =
             number_of(&t->pieces, line->form, line->left_size, line->left_hash, &rule.left) &&
             number_of(&t->pieces, right, line->right_size, line->right_hash, &rule.right) &&
-            result_of(&t->pieces, line, *guess, &rule.rank);
+            result_of(&t->pieces, line, *guess, &rule.joined);
         if (!good) return pith_fail_memory(error, "merges", t->pieces.bytes.size);
-        *guess = rule.rank + 1;
-        uint8_t type = rule.rank < t->n_tokens ? t->types[rule.rank] : (uint8_t)PITH_TOKEN_NORMAL;
+        *guess = rule.joined + 1;
+        uint8_t type =
+            rule.joined < t->n_tokens ? t->types[rule.joined] : (uint8_t)PITH_TOKEN_NORMAL;
         if (type != PITH_TOKEN_CONTROL && type != PITH_TOKEN_UNKNOWN) rules[n++] = rule;
     }
     if (!pith_merge_rules_append(&t->merges, rules, n))
@@ -155,8 +154,7 @@ static pith_status rank_bytes(pith_tokenizer *t, pith_error *error) {
 static bool number_bytes(pith_tokenizer *t) {
     bool good = true;
     for (unsigned b = 0; b < 256 && good; b++) {
-        uint32_t touched = 0;
-        uint64_t hash = pith_piece_table_hash(&t->pieces, &t->byte_values[b], 1, &touched);
+        uint64_t hash = pith_piece_table_hash(&t->pieces, &t->byte_values[b], 1);
         good = number_of(&t->pieces, &t->byte_values[b], 1, hash, &t->byte_pieces[b]);
     }
     return good;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Open addressing with linear probing over pairs. A slot is 12 bytes; what a rule yields is kept
- * by rank, because it is asked once per merge done, while ranks are asked for every neighbour.
+ * Open addressing with linear probing over pairs. A slot is 16 bytes, so none lies in two cache
+ * lines: nearly every look-up waits for memory, and once is enough.
  *
  * Invariant: half of the slots are free and no probe is longer than MOST_PROBES (a list made to
  * collide is refused). A left number PITH_PIECE_NONE never finds a rule: it equals the mark of a
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { MOST_PROBES = 512 };
+enum { MOST_PROBES = 512, FEWEST_BITS = 10 };
 
 bool pith_merge_rules_init(pith_merge_rules *rules, uint32_t n) {
     *rules = (pith_merge_rules){0};
@@ -22,16 +22,21 @@ bool pith_merge_rules_init(pith_merge_rules *rules, uint32_t n) {
     uint64_t secret[2] = {pith_clock_ns(), (uint64_t)(uintptr_t)rules};
     rules->seed = pith_hash(secret, sizeof secret, 1);
     rules->n_slots = n * 2 + 16;
-    rules->slots = pith_alloc_array(rules->n_slots, sizeof *rules->slots);
+    if (!pith_wide_table_open(&rules->memory, rules->n_slots, sizeof *rules->slots)) return false;
+    rules->slots = rules->memory.data;
     rules->joined = pith_alloc_array(n ? n : 1, sizeof *rules->joined);
-    if (!rules->slots || !rules->joined) return false;
+    rules->some_shift = 32 - FEWEST_BITS;
+    while (rules->some_shift > 8 && n >> (29 - rules->some_shift)) rules->some_shift--;
+    rules->some = pith_alloc_zero((size_t)1 << (32 - rules->some_shift - 6), sizeof *rules->some);
+    if (!rules->joined || !rules->some) return false;
     memset(rules->slots, 0xFF, rules->n_slots * sizeof *rules->slots);
     return true;
 }
 
 void pith_merge_rules_deinit(pith_merge_rules *rules) {
-    pith_free(rules->slots);
+    pith_wide_table_close(&rules->memory);
     pith_free(rules->joined);
+    pith_free(rules->some);
     *rules = (pith_merge_rules){0};
 }
 
@@ -49,17 +54,19 @@ static bool put(pith_merge_rules *rules, uint32_t at, pith_merge_rule rule) {
 }
 
 bool pith_merge_rules_append(pith_merge_rules *rules, const pith_merge_rule *added, uint32_t n) {
-    uint32_t places[PITH_RULES_AT_ONCE], touched = 0;
+    uint32_t places[PITH_RULES_AT_ONCE];
     for (uint32_t i = 0; i < n; i++) { /* all places come into the cache side by side */
-        places[i] = pith_merge_slot(rules, added[i].left, added[i].right);
-        touched += rules->slots[places[i]].left;
+        uint64_t hash = pith_merge_hash(rules, added[i].left, added[i].right);
+        uint32_t bit = (uint32_t)hash >> rules->some_shift;
+        rules->some[bit / 64] |= UINT64_C(1) << bit % 64;
+        places[i] = pith_merge_slot(rules, hash);
+        pith_prefetch(&rules->slots[places[i]]);
     }
-    rules->touched = touched;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t rank = rules->n++;
-        rules->joined[rank] = added[i].rank;
-        if (!put(rules, places[i], (pith_merge_rule){added[i].left, added[i].right, rank}))
-            return false;
+        pith_merge_rule rule = {added[i].left, added[i].right, rank, added[i].joined};
+        rules->joined[rank] = rule.joined;
+        if (!put(rules, places[i], rule)) return false;
     }
     return true;
 }

@@ -18,7 +18,10 @@
 
 #include <string.h>
 
-enum { AT_ONCE = 64 };
+enum {
+    AT_ONCE = 64,
+    FEW_NEW = 2 /* new pieces of that many, from which on it pays to look ahead for the next */
+};
 
 void pith_encode_append(pith_encode_run *run, int32_t id) {
     if (!pith_ids_append(run->ids, id)) run->failed = true;
@@ -89,6 +92,7 @@ static void encode_new_piece(pith_encode_run *run, pith_memo_key key, const char
                              size_t size) {
     pith_piece_memo *memo = run->tokenizer->memo;
     size_t before = run->ids->size;
+    run->n_new++;
     encode_piece(run, data, size);
     if (run->failed) return;
     const int32_t *ids = run->ids->data + before;
@@ -132,6 +136,22 @@ static inline void want_pieces(struct wanted *wanted, const pith_memo_table *tab
     }
 }
 
+/* Brings what the vocabulary says of pieces whose first cell is free into the cache, side by side:
+ * three look-ups, each of which waits for the one before. */
+static void expect_new_pieces(const pith_encode_run *run, const struct wanted *wanted,
+                              pith_span text, size_t at, const size_t *ends, size_t n) {
+    const pith_piece_table *pieces = &run->tokenizer->pieces;
+    uint64_t hashes[AT_ONCE];
+    size_t n_new = 0;
+    for (size_t i = 0; i < n; at = ends[i++]) {
+        bool free = !atomic_load_explicit(&wanted[i].cell->last, memory_order_relaxed);
+        if (free && ends[i] - at <= PITH_MEMO_PIECE_BYTES)
+            hashes[n_new++] = pith_piece_table_hash(pieces, text.data + at, ends[i] - at);
+    }
+    for (int step = 0; step < 2; step++)
+        for (size_t i = 0; i < n_new; i++) pith_piece_table_expect(pieces, hashes[i], step);
+}
+
 /* A piece whose ids do not stand in the first cell. */
 static void encode_other_piece(pith_encode_run *run, const struct wanted *wanted, pith_span piece) {
     uint32_t last = 0;
@@ -154,6 +174,8 @@ static void encode_batch(pith_encode_run *run, pith_span text, size_t at, const 
     struct wanted wanted[AT_ONCE];
     pith_ids *ids = run->ids;
     want_pieces(wanted, pith_memo_table_now(run->tokenizer->memo), text, at, ends, n);
+    if (run->n_new > FEW_NEW) expect_new_pieces(run, wanted, text, at, ends, n);
+    run->n_new = 0;
     if (!pith_ids_reserve(ids, n * PITH_MEMO_IDS)) {
         run->failed = true;
         return;

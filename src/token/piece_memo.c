@@ -22,21 +22,15 @@
 _Static_assert(sizeof(pith_memo_cell) == 32, "two cells fill a cache line");
 _Static_assert(sizeof(pith_memo_long_cell) == 256, "a long cell fills four cache lines");
 
-enum { LINE = 64, FREE = 0, BUSY = 1, READY = PITH_MEMO_READY };
-
-/* Zeroed memory at the start of a cache line, inside of *memory. */
-static void *alloc_lines(size_t bytes, void **memory) {
-    *memory = pith_alloc_zero(bytes + LINE, 1);
-    if (!*memory) return NULL;
-    return (void *)(((uintptr_t)*memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
-}
+enum { FREE = 0, BUSY = 1, READY = PITH_MEMO_READY };
 
 static bool open_table(pith_memo_table *table, unsigned level) {
     size_t n = (size_t)1 << (PITH_MEMO_BITS - 2 * (PITH_MEMO_LEVELS - 1 - level));
-    table->cells = alloc_lines(n * sizeof *table->cells, &table->memory);
+    if (!pith_wide_table_open(&table->memory, n, sizeof *table->cells)) return false;
+    table->cells = table->memory.data;
     table->mask = n - 1;
     atomic_init(&table->n_kept, 0);
-    return table->cells != NULL;
+    return true;
 }
 
 pith_piece_memo *pith_piece_memo_new(void) {
@@ -44,17 +38,20 @@ pith_piece_memo *pith_piece_memo_new(void) {
     if (!memo) return NULL;
     atomic_init(&memo->level, 0);
     atomic_init(&memo->growing, false);
-    memo->long_cells =
-        alloc_lines(sizeof *memo->long_cells << PITH_MEMO_LONG_BITS, &memo->long_memory);
-    if (memo->long_cells && open_table(&memo->tables[0], 0)) return memo;
+    if (pith_wide_table_open(&memo->long_memory, (size_t)1 << PITH_MEMO_LONG_BITS,
+                             sizeof *memo->long_cells) &&
+        open_table(&memo->tables[0], 0)) {
+        memo->long_cells = memo->long_memory.data;
+        return memo;
+    }
     pith_piece_memo_free(memo);
     return NULL;
 }
 
 void pith_piece_memo_free(pith_piece_memo *memo) {
     if (!memo) return;
-    for (unsigned i = 0; i < PITH_MEMO_LEVELS; i++) pith_free(memo->tables[i].memory);
-    pith_free(memo->long_memory);
+    for (unsigned i = 0; i < PITH_MEMO_LEVELS; i++) pith_wide_table_close(&memo->tables[i].memory);
+    pith_wide_table_close(&memo->long_memory);
     pith_free(memo);
 }
 

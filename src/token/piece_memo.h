@@ -5,6 +5,8 @@
 #ifndef PITH_TOKEN_PIECE_MEMO_H
 #define PITH_TOKEN_PIECE_MEMO_H
 
+#include "token/wide_table.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,8 +51,8 @@ typedef struct pith_memo_long_cell {
 typedef struct pith_memo_table {
     pith_memo_cell *cells; /* [mask + 1] */
     size_t mask;
-    void *memory;       /* the cells lie in it, aligned */
-    atomic_uint n_kept; /* cells taken */
+    pith_wide_table memory; /* of the cells */
+    atomic_uint n_kept;     /* cells taken */
 } pith_memo_table;
 
 /* Lives on the heap: a constant tokenizer's memo grows. */
@@ -59,7 +61,7 @@ typedef struct pith_piece_memo {
     atomic_uint level;
     atomic_bool growing; /* some thread is at it, or there was no memory */
     pith_memo_long_cell *long_cells;
-    void *long_memory; /* they lie in it, aligned */
+    pith_wide_table long_memory;
 } pith_piece_memo;
 
 pith_piece_memo *pith_piece_memo_new(void); /* NULL: no memory */

@@ -9,6 +9,7 @@
  */
 #include "token/piece_table.h"
 
+#include "base/byte_block.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "token/byte_words.h"
@@ -69,11 +70,17 @@ uint32_t pith_piece_table_find_odd(const pith_piece_table *table, const char *da
     return find(table, data, size, hash_of(data, size, table->seed), ODD);
 }
 
-uint64_t pith_piece_table_hash(const pith_piece_table *table, const char *data, size_t size,
-                               uint32_t *touched) {
+uint64_t pith_piece_table_hash(const pith_piece_table *table, const char *data, size_t size) {
     uint64_t hash = hash_of(data, size, table->seed);
-    *touched += table->slots[first_slot(table, hash)].tag;
+    pith_prefetch(&table->slots[first_slot(table, hash)]);
     return hash;
+}
+
+void pith_piece_table_expect(const pith_piece_table *table, uint64_t hash, int step) {
+    pith_piece_slot slot = table->slots[first_slot(table, hash)];
+    if (slot.tag != (uint32_t)(hash >> 32) || slot.number == PITH_PIECE_NONE) return;
+    const uint32_t *start = &table->starts[slot.number & ~ODD];
+    pith_prefetch(step ? (const void *)(table->bytes.data + *start) : start);
 }
 
 uint32_t pith_piece_table_find_hashed(const pith_piece_table *table, const char *data, size_t size,
@@ -107,12 +114,13 @@ static bool put(pith_piece_table *table, uint32_t number, uint64_t hash, uint32_
 static bool make_slots(pith_piece_table *table, uint32_t capacity) {
     if (capacity > UINT32_MAX / 4) return false;
     uint32_t n_slots = capacity * 2 + 16;
-    pith_piece_slot *slots = pith_alloc_array(n_slots, sizeof *slots);
-    if (!slots) return false;
-    memset(slots, 0xFF, n_slots * sizeof *slots);
-    pith_piece_slot *old = table->slots;
+    pith_wide_table memory, old_memory = table->memory;
+    if (!pith_wide_table_open(&memory, n_slots, sizeof *table->slots)) return false;
+    const pith_piece_slot *old = table->slots;
+    table->memory = memory;
+    table->slots = memory.data;
+    memset(table->slots, 0xFF, n_slots * sizeof *table->slots);
     uint32_t n_old = table->n_slots, ignored;
-    table->slots = slots;
     table->n_slots = n_slots;
     bool good = true;
     for (uint32_t i = 0; i < n_old && good; i++) {
@@ -121,7 +129,7 @@ static bool make_slots(pith_piece_table *table, uint32_t capacity) {
         uint64_t hash = hash_of(piece.data, piece.size, table->seed);
         good = put(table, old[i].number & ~ODD, hash, old[i].number & ODD, &ignored);
     }
-    pith_free(old);
+    pith_wide_table_close(&old_memory);
     return good;
 }
 
@@ -150,7 +158,7 @@ bool pith_piece_table_init(pith_piece_table *table, uint32_t n, size_t bytes) {
 void pith_piece_table_deinit(pith_piece_table *table) {
     pith_buffer_deinit(&table->bytes);
     pith_free(table->starts);
-    pith_free(table->slots);
+    pith_wide_table_close(&table->memory);
     *table = (pith_piece_table){0};
 }
 
@@ -165,14 +173,12 @@ bool pith_piece_table_append(pith_piece_table *table, size_t start) {
 
 uint32_t pith_piece_table_index(pith_piece_table *table, uint32_t first, uint32_t n,
                                 const bool *odd, uint32_t *earlier) {
-    uint64_t hashes[PITH_PIECES_AT_ONCE];
-    uint32_t touched = 0; /* all places are brought into the cache side by side */
+    uint64_t hashes[PITH_PIECES_AT_ONCE]; /* all places are brought into the cache side by side */
     for (uint32_t i = 0; i < n; i++) {
         pith_span piece = pith_piece_at(table, first + i);
-        hashes[i] = pith_piece_table_hash(table, piece.data, piece.size, &touched);
+        hashes[i] = pith_piece_table_hash(table, piece.data, piece.size);
         if (!odd[i] && piece.size > table->longest) table->longest = (uint32_t)piece.size;
     }
-    table->touched = touched;
     for (uint32_t i = 0; i < n; i++)
         if (!put(table, first + i, hashes[i], odd[i] ? ODD : 0, earlier)) return i;
     return n;

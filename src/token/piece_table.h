@@ -5,6 +5,7 @@
 #define PITH_TOKEN_PIECE_TABLE_H
 
 #include "base/text.h"
+#include "token/wide_table.h"
 
 #define PITH_PIECE_NONE 0xFFFFFFFFu
 
@@ -20,10 +21,10 @@ typedef struct pith_piece_table {
     pith_buffer bytes; /* all texts, one after the other */
     uint32_t *starts;  /* [n + 1] into bytes */
     uint32_t n, capacity;
-    pith_piece_slot *slots;
+    pith_piece_slot *slots; /* [n_slots] */
+    pith_wide_table memory; /* of the slots */
     uint32_t n_slots;
     uint32_t longest; /* bytes of the longest even piece */
-    uint32_t touched; /* keeps looks ahead alive; says nothing */
     uint64_t seed;    /* drawn at init: a file's author cannot prepare collisions */
 } pith_piece_table;
 
@@ -45,10 +46,12 @@ uint32_t pith_piece_table_index(pith_piece_table *table, uint32_t first, uint32_
 /* The number of an even (odd) piece, or PITH_PIECE_NONE. */
 uint32_t pith_piece_table_find(const pith_piece_table *table, const char *data, size_t size);
 /* The same in two steps, for many pieces at once: the first brings the place into the cache. */
-uint64_t pith_piece_table_hash(const pith_piece_table *table, const char *data, size_t size,
-                               uint32_t *touched);
+uint64_t pith_piece_table_hash(const pith_piece_table *table, const char *data, size_t size);
 uint32_t pith_piece_table_find_hashed(const pith_piece_table *table, const char *data, size_t size,
                                       uint64_t hash);
+/* What find will read next, for all of some pieces: first (step 0) where their texts start, then
+ * (step 1) the texts. */
+void pith_piece_table_expect(const pith_piece_table *table, uint64_t hash, int step);
 uint32_t pith_piece_table_find_odd(const pith_piece_table *table, const char *data, size_t size);
 
 static inline pith_span pith_piece_at(const pith_piece_table *table, uint32_t number) {

@@ -112,13 +112,14 @@ typedef struct pith_merge_symbol {
 typedef struct pith_merge_candidate {
     uint64_t order;  /* rank, then index of the left symbol: the smallest is merged next */
     uint32_t size;   /* of both together: tells whether the candidate still holds */
-    uint32_t joined; /* the piece that comes out; unused where rules know it */
+    uint32_t joined; /* the piece that comes out */
 } pith_merge_candidate;
 
 /* One call of encode: working memory, released at its end. */
 typedef struct pith_encode_run {
     const pith_tokenizer *tokenizer;
     pith_ids *ids;
+    size_t n_new;   /* pieces of the last batch that the memo did not know */
     uint64_t steps; /* work beyond reading the text once; tests hold it below n log n */
     pith_merge_symbol *symbols;
     size_t n_symbols; /* room */

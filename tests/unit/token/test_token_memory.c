@@ -74,10 +74,51 @@ static void encoding_survives_every_refusal(void **state) {
     }
 }
 
+/* Whatever request fails, encoding fails cleanly or gives the same ids: the memo does without more
+ * memory. */
+static void without_memory_to_grow_ids_are_the_same(void **state) {
+    (void)state;
+    static char text[5 * 2000]; /* words that all differ: "aaaa ", "aaab ", ... */
+    bool grew = false, stayed = false;
+    pith_ids expected = {0};
+    for (size_t i = 0; i < sizeof text; i++) text[i] = ' ';
+    for (size_t i = 0; i < 2000; i++)
+        for (size_t k = 0, rest = i; k < 4; k++, rest /= 7)
+            text[5 * i + k] = (char)('a' + rest % 7);
+    make_kind(0);
+    for (uint64_t n = 0; n < 10; n++) { /* 0: none fails */
+        pith_tokenizer *tokenizer = make();
+        pith_text_span span = {{text, sizeof text}, false};
+        for (int round = 0; round < 2; round++) {
+            pith_ids ids = {0};
+            memory_watch_reset(round ? 0 : n);
+            pith_status status = pith_tokenizer_encode(tokenizer, &span, 1, false, &ids, NULL);
+            memory_watch_reset(0);
+            if (!n && !round) {
+                expected = ids;
+                continue;
+            }
+            if (round || status != PITH_ERROR_MEMORY) {
+                assert_int_equal(status, PITH_OK);
+                assert_same_ids(&ids, &expected, (pith_span){text, 40}, n);
+            }
+            pith_ids_deinit(&ids);
+        }
+        if (atomic_load(&tokenizer->memo->level))
+            grew = true;
+        else
+            stayed = true;
+        pith_tokenizer_free(tokenizer);
+    }
+    pith_ids_deinit(&expected);
+    assert_true(grew && stayed);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(making_a_tokenizer_survives_every_refusal),
         cmocka_unit_test(encoding_survives_every_refusal),
+        cmocka_unit_test(without_memory_to_grow_ids_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
