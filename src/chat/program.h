@@ -105,7 +105,7 @@ enum pith_call_flag {
 
 typedef struct pith_instruction {
     uint8_t op;     /* pith_opcode, which says what the other fields mean */
-    uint8_t flags;  /* of calls: enum pith_call_flag */
+    uint8_t flags;  /* of calls: enum pith_call_flag; of loops: 1, as said there */
     uint16_t extra; /* number of a filter or test */
     int32_t a, b;
     uint32_t line; /* of the template, for messages; from 1 */
