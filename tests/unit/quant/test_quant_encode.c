@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promises of the encoders: the published vectors bit for bit (tests/data/quant),
- * with and without importance weights; errors within each type's bound at several magnitudes;
- * zero rows stay zero; weights move the error to where it matters less; hostile input has no
- * undefined behaviour and nothing is written past the row. */
+ * Promises of the encoders: the published vectors bit for bit (tests/data/quant), with and without
+ * importance weights; errors within each type's bound at several magnitudes; zero rows stay zero;
+ * weights move the error to where it matters less; hostile input has no undefined behaviour and
+ * nothing is written past the row. */
 #include "quant_vectors.h"
 
 #include <float.h>
