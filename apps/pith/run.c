@@ -48,8 +48,9 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
          "tokens to make at most (default: until the reply ends)", 0, 1 << 24},
         {"system", 's', PITH_CLI_TEXT, &o->system, "TEXT", "system prompt", 0, 0},
         {"file", 'f', PITH_CLI_TEXT, &o->file, "FILE",
-         "read the prompt from a file, behind PROMPT where both are given (- is standard input)", 0,
-         0},
+         "read the prompt from a file; PROMPT follows it where both are given (- is standard "
+         "input)",
+         0, 0},
         {"raw", 0, PITH_CLI_FLAG, &o->raw, "",
          "continue the prompt as it stands, without the chat template", 0, 0},
         {"parse-special", 0, PITH_CLI_FLAG, &o->parse_special, "",
@@ -66,15 +67,21 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
     pith_cli_sampler_options(&o->sampler, table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS);
 }
 
+/* The file, a blank line, the words: small models answer best what was asked last, and a file that
+ * comes first is the same prefix for every question about it. */
 static bool read_prompt(const run_options *o, const char **words, int n_words, pith_buffer *prompt,
                         pith_error *error) {
+    if (o->file) {
+        if (!pith_cli_read_file(o->file, PROMPT_LIMIT, prompt, error)) return false;
+        if (n_words > 0 && prompt->size > 0 && prompt->data[prompt->size - 1] != '\n')
+            pith_buffer_append_text(prompt, "\n");
+        if (n_words > 0 && prompt->size > 0) pith_buffer_append_text(prompt, "\n");
+    }
     for (int i = 0; i < n_words; i++) {
         if (i) pith_buffer_append_text(prompt, " ");
         pith_buffer_append_text(prompt, words[i]);
     }
-    if (n_words > 0 && o->file) pith_buffer_append_text(prompt, "\n\n");
-    if (o->file) return pith_cli_read_file(o->file, PROMPT_LIMIT, prompt, error);
-    if (n_words > 0) {
+    if (o->file || n_words > 0) {
         if (prompt->failed) pith_fail_memory(error, "the prompt", prompt->size);
         return !prompt->failed;
     }

@@ -290,6 +290,16 @@ def case_run_reads_prompt_from_stdin_and_file():
         expect(ids[0] == ids[1] == ids[2], ids)
 
 
+def case_run_asks_about_a_file():
+    with temporary() as folder:
+        for content, asked in (("rules", "rules\n\na b"), ("rules\n", "rules\n\na b"), ("", "a b")):
+            path = os.path.join(folder, "rules.txt")
+            open(path, "w", encoding="utf-8").write(content)
+            given = pith("run", "-m", TINY, "--raw", "-n", "1", "--json", "--file", path, "a", "b")
+            whole = pith("run", "-m", TINY, "--raw", "-n", "1", "--json", asked)
+            expect(given.code == 0 and given.json["prompt_ids"] == whole.json["prompt_ids"], given.message, given.text, whole.text)
+
+
 def case_arguments_are_utf8():
     text = "wörld 你好 \U0001f600"
     given = pith("run", "-m", TINY, "--raw", "-n", "1", "--json", text)
