@@ -2,9 +2,9 @@
  *
  * Status codes as words, and the one way to fill a pith_error.
  *
- * Invariant: after pith_fail, error->text is NUL-terminated, at most 239 bytes, and never ends
- * in half a UTF-8 character. The message is formatted aside first, so that a caller may quote
- * the text of the same pith_error.
+ * Invariant: after pith_fail, error->text is NUL-terminated, at most 239 bytes, keeps the start
+ * and the end of a longer message, and is cut between UTF-8 characters. The
+ * message is formatted aside first, so that a caller may quote the text of the same pith_error.
  *
  * It decides no policy: what a sentence says is the caller's (what, where, the numbers that
  * disagree, what to do). Read next: text.c.
@@ -35,9 +35,29 @@ const char *pith_status_text(pith_status status) {
     return "unknown status";
 }
 
+enum { TEXT_BYTES = sizeof((pith_error *)0)->text, FORMAT_BYTES = 5120, HEAD_BYTES = 96 };
+
+/* Copies text; where it is too long its middle goes, since what is at stake stands at its start
+ * and the reason at its end: "/a/very/lo...odel.gguf: is a directory". */
+static void fit(const char *text, size_t size, char out[TEXT_BYTES]) {
+    static const char gap[] = "...";
+    if (size < TEXT_BYTES) {
+        memcpy(out, text, size);
+        out[size] = 0;
+        return;
+    }
+    size_t head = HEAD_BYTES - pith_utf8_incomplete(text, HEAD_BYTES);
+    size_t from = size - (TEXT_BYTES - 1 - HEAD_BYTES - strlen(gap));
+    while (from < size && ((uint8_t)text[from] & 0xC0) == 0x80) from++;
+    memcpy(out, text, head);
+    memcpy(out + head, gap, strlen(gap));
+    memcpy(out + head + strlen(gap), text + from, size - from);
+    out[head + strlen(gap) + size - from] = 0;
+}
+
 pith_status pith_fail(pith_error *error, pith_status status, const char *format, ...) {
     if (!error) return status;
-    char text[sizeof error->text];
+    char text[FORMAT_BYTES];
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(text, sizeof text, format, arguments);
@@ -45,8 +65,7 @@ pith_status pith_fail(pith_error *error, pith_status status, const char *format,
     if (length < 0) text[0] = 0;
     size_t size = strlen(text);
     if (length >= (int)sizeof text) size -= pith_utf8_incomplete(text, size);
-    memcpy(error->text, text, size);
-    error->text[size] = 0;
+    fit(text, size, error->text);
     error->status = status;
     return status;
 }

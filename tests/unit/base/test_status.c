@@ -23,6 +23,7 @@ static void test_fail_returns_and_fills(void **state) {
     assert_int_equal(pith_fail(NULL, PITH_ERROR_IO, "x"), PITH_ERROR_IO);
 }
 
+/* The start and the end of a text that is too long are kept, whole characters only. */
 static void test_long_text_is_cut_at_a_character(void **state) {
     (void)state;
     static const char *const characters[] = {"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
@@ -35,10 +36,15 @@ static void test_long_text_is_cut_at_a_character(void **state) {
             memset(&error, '#', sizeof error);
             pith_fail(&error, PITH_ERROR_LIMIT, "%s", text);
             size_t size = strlen(error.text), length = strlen(characters[c]);
+            const char *gap = strstr(error.text + shift, "...");
+            assert_non_null(gap);
+            size_t head = (size_t)(gap - error.text), tail = size - head - 3;
             assert_true(size < sizeof error.text);
-            assert_true(size > sizeof error.text - 1 - length);
-            assert_int_equal((size - shift) % length, 0);
-            assert_memory_equal(error.text, text, size);
+            assert_true(size > sizeof error.text - 1 - 2 * length);
+            assert_int_equal((head - shift) % length, 0);
+            assert_int_equal(tail % length, 0);
+            assert_memory_equal(error.text, text, head);
+            assert_memory_equal(gap + 3, text + strlen(text) - tail, tail);
         }
     }
 }
@@ -51,8 +57,23 @@ static void test_text_of_239_bytes_stays_whole(void **state) {
     strcat(text, "\xC3\xA9"); /* 239 bytes */
     pith_fail(&error, PITH_ERROR_LIMIT, "%s", text);
     assert_string_equal(error.text, text);
-    pith_fail(&error, PITH_ERROR_LIMIT, "x%s", text); /* one too many: the last character goes */
-    assert_int_equal(strlen(error.text), 238);
+    pith_fail(&error, PITH_ERROR_LIMIT, "x%s", text); /* one too many: the middle goes */
+    assert_int_equal(strlen(error.text), 239);
+    assert_non_null(strstr(error.text, "x...x"));
+    assert_string_equal(error.text + 237, "\xC3\xA9");
+}
+
+/* The reason stands at the end, and a path may be as long as the system allows. */
+static void test_the_reason_behind_a_long_path_is_kept(void **state) {
+    (void)state;
+    char path[4097] = "/";
+    pith_error error;
+    memset(path + 1, 'd', sizeof path - 2);
+    path[sizeof path - 1] = 0;
+    pith_fail(&error, PITH_ERROR_IO, "%s: is a directory; name a file in it", path);
+    assert_memory_equal(error.text, path, 90);
+    assert_non_null(strstr(error.text, "d: is a directory; name a file in it"));
+    assert_int_equal(strlen(error.text), 239);
 }
 
 static void test_error_may_quote_itself(void **state) {
@@ -89,6 +110,7 @@ int main(void) {
         cmocka_unit_test(test_fail_returns_and_fills),
         cmocka_unit_test(test_long_text_is_cut_at_a_character),
         cmocka_unit_test(test_text_of_239_bytes_stays_whole),
+        cmocka_unit_test(test_the_reason_behind_a_long_path_is_kept),
         cmocka_unit_test(test_error_may_quote_itself),
         cmocka_unit_test(test_every_status_has_words),
         cmocka_unit_test(test_memory_failure_names_bytes),
