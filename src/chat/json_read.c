@@ -6,9 +6,9 @@
  * arrays and objects are nested more than PITH_JSON_MAX_DEPTH levels deep or the text is longer
  * than PITH_JSON_MAX_BYTES.
  *
- * What jansson refuses too: ill-formed UTF-8, half surrogate pairs, NUL in strings, numbers that
- * fit neither 64 bits nor a double. Of equal keys the last one counts. Integers and reals stay
- * apart (1 and 1.0).
+ * What jansson refuses too: ill-formed UTF-8, half surrogate pairs, NUL in keys, numbers that
+ * fit neither 64 bits nor a double. NUL in a string is a character like others. Of equal
+ * keys the last one counts. Integers and reals stay apart (1 and 1.0).
  */
 #include "chat/chat.h"
 
@@ -55,7 +55,8 @@ pith_status pith_json_parse(pith_span text, json_t **out, pith_error *error) {
                          "JSON line %zu, column %zu: nested more than %d levels deep", place.line,
                          place.column, PITH_JSON_MAX_DEPTH);
     }
-    *out = json_loadb(text.size > 0 ? text.data : "", text.size, JSON_DECODE_ANY, &reason);
+    *out = json_loadb(text.size > 0 ? text.data : "", text.size, JSON_DECODE_ANY | JSON_ALLOW_NUL,
+                      &reason);
     if (*out != NULL) return PITH_OK;
     if (json_error_code(&reason) == json_error_out_of_memory) {
         return pith_fail_memory(error, "a JSON value", text.size);

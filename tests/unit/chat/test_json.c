@@ -61,7 +61,7 @@ static void test_refuses(void **state) {
         {"[\"a\nb\"]", "line"},
         {"'a'", "line 1"},
         {"9223372036854775808", "line 1"},
-        {"\"\\u0000\"", "line 1"},
+        {"{\"\\u0000\":1}", "line 1"},
         {"\"a\tb\"", "line 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -76,6 +76,15 @@ static void test_refuses(void **state) {
     json_t *json;
     assert_int_equal(parse("[1,\0 2]", 7, &json, NULL), PITH_ERROR_FORMAT);
     assert_int_equal(parse(NULL, 0, &json, NULL), PITH_ERROR_FORMAT);
+}
+
+static void test_zero_in_a_string(void **state) {
+    (void)state;
+    json_t *json = NULL;
+    assert_int_equal(parse("\"a\\u0000b\"", 10, &json, NULL), PITH_OK);
+    assert_int_equal(json_string_length(json), 3);
+    assert_memory_equal(json_string_value(json), "a\0b", 3);
+    json_decref(json);
 }
 
 static void test_depth(void **state) {
@@ -129,8 +138,9 @@ static void test_round_trip(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_accepts),
-                                       cmocka_unit_test(test_refuses), cmocka_unit_test(test_depth),
-                                       cmocka_unit_test(test_round_trip)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepts), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_zero_in_a_string), cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_round_trip)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
