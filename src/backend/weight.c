@@ -233,8 +233,9 @@ static pith_status choose_pack(pith_weights *weights, const pith_weights_options
     pith_status status = check_memory(need, options, share, error);
     if (status) return status;
     if (weights->tensor_bytes && !pith_region_open(&weights->region, weights->tensor_bytes, true))
-        return pith_fail_memory(error, "the weights; load with mmap instead: they",
-                                weights->tensor_bytes);
+        return pith_fail(error, PITH_ERROR_MEMORY,
+                         "no memory for the weights: %" PRIu64 " bytes could not be had; %s",
+                         weights->tensor_bytes, pack_advice);
     weights->mode = PITH_LOAD_PACK;
     return PITH_OK;
 }
