@@ -21,7 +21,7 @@ typedef struct bench_options {
     bool profile, no_warmup, json;
 } bench_options;
 
-enum { LIST_MAX = 16, MOST_THREADS = 1024 };
+enum { LIST_MAX = 16, MOST_THREADS = 512 };
 
 typedef struct number_list {
     int32_t items[LIST_MAX];

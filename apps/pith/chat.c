@@ -48,6 +48,7 @@ void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *er
     } else {
         s->code = pith_cli_fail(error);
     }
+    pith_cli_json_failed(); /* told already, and the line must be printed all the same */
     if (s->json)
         pith_cli_print_json(json_pack("{s:o}", "error", pith_cli_json_string(error->text)));
 }
@@ -61,7 +62,10 @@ void pith_chat_exchange(pith_chat_state *s, const char *text) {
 static void loop(pith_chat_state *s) {
     while (!s->quit) {
         char *line = pith_chat_lines_read(&s->lines);
-        if (!line) break;
+        if (!line) {
+            if (s->lines.failed) s->code = PITH_EXIT_FAILURE;
+            break;
+        }
         if (line[0] == '/')
             pith_chat_run_command(s, line);
         else if (line[strspn(line, " \t\n")] != 0)
@@ -73,8 +77,8 @@ static void loop(pith_chat_state *s) {
 
 static int talk(pith_chat_state *s, const chat_options *o) {
     if (o->system) s->system = pith_copy_text(o->system, strlen(o->system));
-    if (o->system && !s->system) return pith_cli_fail_text("out of memory for the system prompt");
-    pith_chat_clear(&s->chat, s->system);
+    if ((o->system && !s->system) || !pith_chat_clear(&s->chat, s->system))
+        return pith_cli_fail_text("out of memory for the system prompt");
     pith_chat_lines_open(&s->lines);
     if (s->lines.terminal) {
         const char *name = pith_model_describe(s->chat.model).name;

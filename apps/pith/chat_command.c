@@ -31,13 +31,28 @@ static void command_retry(pith_chat_state *s, const char *rest) {
     pith_chat_tell(s, status, &error);
 }
 
+/* A saved conversation is text that a file brought: its lines stay lines, the rest is harmless. */
+static void print_lines(const char *text, size_t size, const char *end) {
+    size_t at = 0;
+    while (at < size) {
+        const char *line_end = memchr(text + at, '\n', size - at);
+        size_t n = line_end ? (size_t)(line_end - text) - at : size - at;
+        pith_cli_print_clean(stderr, text + at, n, SIZE_MAX);
+        if (line_end) fputc('\n', stderr);
+        at += n + (line_end ? 1 : 0);
+    }
+    fputs(end, stderr);
+}
+
 static void command_undo(pith_chat_state *s, const char *rest) {
     (void)rest;
     char *text = pith_chat_undo(&s->chat);
-    if (text)
-        fprintf(stderr, "taken back: %s\n", text);
-    else
+    if (text) {
+        fputs("taken back: ", stderr);
+        print_lines(text, strlen(text), "\n");
+    } else {
         fputs("note: there is nothing to take back\n", stderr);
+    }
     pith_free(text);
 }
 
@@ -54,32 +69,44 @@ static void command_edit(pith_chat_state *s, const char *rest) {
     pith_free(text);
 }
 
+/* Without memory for the system prompt the conversation has none, and that is told. */
+static bool start_anew(pith_chat_state *s) {
+    bool ok = pith_chat_clear(&s->chat, s->system);
+    if (!ok) pith_cli_fail_text("out of memory for the system prompt; there is none now");
+    return ok;
+}
+
 static void command_clear(pith_chat_state *s, const char *rest) {
     (void)rest;
-    pith_chat_clear(&s->chat, s->system);
+    start_anew(s);
 }
 
 static void command_system(pith_chat_state *s, const char *rest) {
     pith_free(s->system);
     s->system = rest[0] ? pith_copy_text(rest, strlen(rest)) : NULL;
-    pith_chat_clear(&s->chat, s->system);
-    fputs(s->system ? "note: started anew with this system prompt\n"
-                    : "note: started anew without a system prompt\n",
-          stderr);
+    bool ok = start_anew(s);
+    if (ok && !s->system && rest[0])
+        pith_cli_fail_text("out of memory for the system prompt; there is none now");
+    else if (ok)
+        fputs(s->system ? "note: started anew with this system prompt\n"
+                        : "note: started anew without a system prompt\n",
+              stderr);
 }
 
 static void command_history(pith_chat_state *s, const char *rest) {
     (void)rest;
     for (size_t i = 0; i < json_array_size(s->chat.messages); i++) {
         const json_t *message = json_array_get(s->chat.messages, i);
-        fprintf(stderr, "%s: %s\n", json_string_value(json_object_get(message, "role")),
-                json_string_value(json_object_get(message, "content")));
+        const json_t *role = json_object_get(message, "role");
+        const json_t *content = json_object_get(message, "content");
+        print_lines(json_string_value(role), json_string_length(role), ": ");
+        print_lines(json_string_value(content), json_string_length(content), "\n");
     }
 }
 
 static pith_status save(const json_t *messages, const char *path, pith_error *error) {
     char *text = json_dumps(messages, JSON_INDENT(1));
-    if (!text) return pith_fail_memory(error, "the conversation", 0);
+    if (pith_cli_json_failed() || !text) return pith_fail_memory(error, "the conversation", 0);
     pith_output *output = NULL;
     pith_status status = pith_output_open(path, &output, error);
     if (status == PITH_OK) status = pith_output_write(output, text, strlen(text), error);
@@ -135,8 +162,10 @@ static void command_load(pith_chat_state *s, const char *rest) {
     } else if (!(json = json_loadb(text.data ? text.data : "", text.size, 0, &fault))) {
         pith_cli_fail_text("%s, line %d: %s", rest, fault.line, fault.text);
     } else if (is_conversation(rest, json)) {
-        pith_chat_load(&s->chat, json);
-        fprintf(stderr, "loaded %zu messages\n", json_array_size(json));
+        if (pith_chat_load(&s->chat, json))
+            fprintf(stderr, "loaded %zu messages\n", json_array_size(json));
+        else
+            pith_cli_fail_text("out of memory for the messages of %s; there are none now", rest);
     }
     json_decref(json);
     pith_buffer_deinit(&text);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Line input of `pith chat`: libedit on a terminal (editing, history kept in $PITH_HOME/history),
  * plain reading otherwise.
- * Invariant: the terminal is in its usual mode whenever pith_chat_lines_read is not running. A
- * history that cannot be kept is no failure. Lines are UTF-8 whatever the locale says.
+ * Invariant: the terminal is in its usual mode whenever pith_chat_lines_read is not running, and
+ * when a signal ends the program within it. A history that cannot be kept is no failure. Lines are
+ * UTF-8 whatever the locale says.
  * Read next: chat.c. */
 #if !defined(_WIN32)
 #define _DEFAULT_SOURCE /* POSIX and BSD names under -std=c11 */
@@ -11,12 +12,14 @@
 #include "base/memory.h"
 #include "pith/chat_parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE_LIMIT = 64 << 20 };
+
 #if PITH_WITH_LIBEDIT
 
-#include <errno.h>
 #include <histedit.h>
 #include <locale.h>
 #include <signal.h>
@@ -26,14 +29,17 @@ enum { HISTORY_LINES = 1000 };
 
 /* Set by signal handlers while a line is read. */
 static volatile sig_atomic_t interrupted, continued, resized;
+static volatile sig_atomic_t ending; /* the signal that asks the program to end */
 
 static void on_signal(int signal_number) {
     if (signal_number == SIGINT)
         interrupted = 1;
     else if (signal_number == SIGCONT)
         continued = 1;
-    else
+    else if (signal_number == SIGWINCH)
         resized = 1;
+    else
+        ending = signal_number;
 }
 
 /* What the editor is told when its reading was broken off by a signal. */
@@ -44,10 +50,11 @@ static void after_signal(EditLine *editor) {
     resized = continued = 0;
 }
 
-/* The next byte of the terminal: 1, 0 at its end, -1 when Ctrl-C was typed. */
+/* The next byte of the terminal: 1, 0 at its end or the program's, -1 when Ctrl-C was typed. */
 static int read_byte(EditLine *editor, char *out) {
     for (;;) {
         if (interrupted) return -1;
+        if (ending) return 0;
         ssize_t n = read(STDIN_FILENO, out, 1);
         if (n >= 0) return (int)n;
         if (errno != EINTR) return 0;
@@ -112,24 +119,38 @@ static void open_editor(pith_chat_lines *lines) {
     el_source(editor, NULL); /* the user's ~/.editrc */
 }
 
-static void close_editor(pith_chat_lines *lines) {
+/* Written beside it and put in its place whole, so that no end of the program halves it. */
+static bool save_history(const pith_chat_lines *lines) {
     HistEvent event;
-    if (lines->history && lines->history_path &&
-        history(lines->history, &event, H_SAVE, lines->history_path) < 0)
+    pith_buffer part = {0};
+    pith_buffer_append_format(&part, "%s.%ld.part", lines->history_path, (long)getpid());
+    bool ok = !part.failed && history(lines->history, &event, H_SAVE, part.data) >= 0 &&
+              rename(part.data, lines->history_path) == 0;
+    if (!ok && !part.failed) (void)remove(part.data);
+    pith_buffer_deinit(&part);
+    return ok;
+}
+
+static void close_editor(pith_chat_lines *lines) {
+    if (lines->history && lines->history_path && !save_history(lines))
         fprintf(stderr, "note: the history could not be kept in %s\n", lines->history_path);
     if (lines->history) history_end(lines->history);
     if (lines->editor) el_end(lines->editor);
+    if (ending) raise(ending); /* the terminal is as it was: end as asked */
 }
 
 /* Handlers of ours while a line is read; the old ones come back afterwards. */
-static const int watched[] = {SIGINT, SIGCONT, SIGWINCH};
+static const int watched[] = {SIGINT, SIGCONT, SIGWINCH, SIGTERM, SIGHUP};
 enum { N_WATCHED = sizeof watched / sizeof watched[0] };
 
 static void watch_signals(struct sigaction old[N_WATCHED]) {
     struct sigaction ours = {.sa_handler = on_signal}; /* no SA_RESTART: reading is broken off */
     sigemptyset(&ours.sa_mask);
     interrupted = continued = resized = 0;
-    for (size_t i = 0; i < N_WATCHED; i++) sigaction(watched[i], &ours, &old[i]);
+    for (size_t i = 0; i < N_WATCHED; i++) {
+        sigaction(watched[i], &ours, &old[i]);
+        if (old[i].sa_handler == SIG_IGN) sigaction(watched[i], &old[i], NULL); /* nohup */
+    }
 }
 
 static void unwatch_signals(const struct sigaction old[N_WATCHED]) {
@@ -146,7 +167,7 @@ static edit_result edit_line(pith_chat_lines *lines, pith_buffer *out) {
     el_set(lines->editor, EL_PREP_TERM, 1); /* before the prompt invites to type */
     const char *line = el_gets(lines->editor, &n);
     unwatch_signals(old);
-    if (interrupted || !line || n <= 0) {
+    if (interrupted || ending || !line || n <= 0) {
         fputc('\n', stdout);
         fflush(stdout);
         return interrupted ? EDIT_INTERRUPTED : EDIT_END;
@@ -176,16 +197,28 @@ void pith_chat_lines_close(pith_chat_lines *lines) {
     *lines = (pith_chat_lines){0};
 }
 
-/* Appends a line without its end; false at the end of input. */
-static bool read_plain(pith_buffer *out) {
-    char block[4096];
+/* Appends a line without its end; false at the end of input and when reading failed. */
+static bool read_plain(pith_chat_lines *lines, pith_buffer *out) {
+    int c;
     bool any = false;
-    while (fgets(block, sizeof block, stdin)) {
-        size_t size = strlen(block);
-        bool ended = size > 0 && block[size - 1] == '\n';
+    while ((c = getc(stdin)) != EOF) {
         any = true;
-        pith_buffer_append(out, block, ended ? size - 1 : size);
-        if (ended) break;
+        if (c == '\n') break;
+        char byte = (char)c;
+        if (c == 0)
+            pith_buffer_append_text(out, "\xEF\xBF\xBD");
+        else
+            pith_buffer_append(out, &byte, 1);
+        if (out->size > LINE_LIMIT) {
+            pith_cli_fail_text("a line of input is longer than %d bytes, the limit", LINE_LIMIT);
+            lines->failed = true;
+            return false;
+        }
+    }
+    if (c == EOF && ferror(stdin)) {
+        pith_cli_fail_text("standard input could not be read: %s", strerror(errno));
+        lines->failed = true;
+        return false;
     }
     if (any && out->size && out->data[out->size - 1] == '\r') out->data[--out->size] = 0;
     return any;
@@ -197,18 +230,17 @@ static bool read_turn(pith_chat_lines *lines, pith_buffer *out) {
     while (more) {
 #if PITH_WITH_LIBEDIT
         goes_on = any;
-        edit_result result = lines->editor     ? edit_line(lines, out)
-                             : read_plain(out) ? EDIT_LINE
-                                               : EDIT_END;
+        edit_result result = lines->editor            ? edit_line(lines, out)
+                             : read_plain(lines, out) ? EDIT_LINE
+                                                      : EDIT_END;
         if (result == EDIT_INTERRUPTED) {
             pith_buffer_reset(out);
             any = false;
             continue;
         }
-        if (result == EDIT_END) return any;
+        if (result == EDIT_END) return any && !lines->failed && !ending;
 #else
-        (void)lines;
-        if (!read_plain(out)) return any;
+        if (!read_plain(lines, out)) return any && !lines->failed;
 #endif
         any = true;
         more = out->size && out->data[out->size - 1] == '\\';
@@ -223,6 +255,7 @@ char *pith_chat_lines_read(pith_chat_lines *lines) {
     if (read_turn(lines, &text)) {
         result = text.failed ? NULL : pith_copy_text(text.data ? text.data : "", text.size);
         if (!result) pith_cli_fail_text("out of memory for a line of input");
+        lines->failed = !result;
     }
     pith_buffer_deinit(&text);
     return result;

@@ -41,10 +41,11 @@ typedef struct pith_chat {
 bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *session, size_t n_ctx,
                     pith_error *error);
 void pith_chat_deinit(pith_chat *chat);
-/* Starts anew, keeping the system prompt (NULL or "": none). */
-void pith_chat_clear(pith_chat *chat, const char *system);
-/* Starts anew with these messages, which must be objects with the texts "role" and "content". */
-void pith_chat_load(pith_chat *chat, json_t *messages);
+/* Starts anew, keeping the system prompt (NULL or "": none). False without memory for it. */
+bool pith_chat_clear(pith_chat *chat, const char *system);
+/* Starts anew with these messages, which must be objects with the texts "role" and "content".
+ * False without memory for them. */
+bool pith_chat_load(pith_chat *chat, json_t *messages);
 /* Adds a user message and makes the reply. On failure, and when it was stopped before the first
  * token, the message is taken back. */
 pith_status pith_chat_say(pith_chat *chat, const char *text, pith_error *error);
@@ -58,15 +59,16 @@ pith_span pith_chat_last_text(const pith_chat *chat);
 /* ---- Line input (chat_line.c): editing and history where the terminal allows it ---- */
 typedef struct pith_chat_lines {
     bool terminal;
+    bool failed;  /* the input broke off: told already */
     void *editor; /* libedit's; NULL: plain reading */
     void *history;
     char *history_path;
 } pith_chat_lines;
 void pith_chat_lines_open(pith_chat_lines *lines);
 void pith_chat_lines_close(pith_chat_lines *lines);
-/* The next line without its end, freed with pith_free; NULL at the end of input. A line that ends
- * with a backslash goes on in the next. On a terminal Ctrl-C throws the line away and asks
- * again. */
+/* The next line without its end, freed with pith_free; NULL at the end of input and when it failed.
+ * A zero byte becomes U+FFFD. A line that ends with a backslash goes on in the next. On a
+ * terminal Ctrl-C throws the line away and asks again. */
 char *pith_chat_lines_read(pith_chat_lines *lines);
 
 /* ---- The program (chat.c) and its commands (chat_command.c) ---- */

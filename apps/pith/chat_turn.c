@@ -40,12 +40,6 @@ pith_span pith_chat_last_text(const pith_chat *chat) {
 
 /* ---- Messages ---- */
 
-static bool add_message(pith_chat *chat, const char *role, pith_span text) {
-    json_t *content = pith_cli_json_text(text.data, text.size);
-    json_t *message = content ? json_pack("{s:s, s:o}", "role", role, "content", content) : NULL;
-    return json_array_append_new(chat->messages, message) == 0;
-}
-
 /* Keeps the first n messages and the marks that hold with them. */
 static void keep_messages(pith_chat *chat, size_t n) {
     while (json_array_size(chat->messages) > n)
@@ -53,14 +47,15 @@ static void keep_messages(pith_chat *chat, size_t n) {
     while (chat->n_marks && chat->marks[chat->n_marks - 1].n_messages > n) chat->n_marks--;
 }
 
-void pith_chat_clear(pith_chat *chat, const char *system) {
+bool pith_chat_clear(pith_chat *chat, const char *system) {
     keep_messages(chat, 0);
-    if (system && system[0]) add_message(chat, "system", pith_span_of(system));
+    return !system || !system[0] ||
+           pith_cli_add_message(chat->messages, "system", pith_span_of(system));
 }
 
-void pith_chat_load(pith_chat *chat, json_t *messages) {
+bool pith_chat_load(pith_chat *chat, json_t *messages) {
     keep_messages(chat, 0);
-    json_array_extend(chat->messages, messages);
+    return json_array_extend(chat->messages, messages) == 0;
 }
 
 /* "" where there is no such message. */
@@ -194,13 +189,13 @@ static pith_status reply(pith_chat *chat, pith_error *error) {
     pith_prompt_free(prompt);
     if (status == PITH_OK) status = generate(chat, error);
     if (status != PITH_OK) return status;
-    bool added = add_message(chat, "assistant", pith_chat_last_text(chat));
+    bool added = pith_cli_add_message(chat->messages, "assistant", pith_chat_last_text(chat));
     return added ? PITH_OK : pith_fail_memory(error, "the reply", chat->text.size);
 }
 
 pith_status pith_chat_say(pith_chat *chat, const char *text, pith_error *error) {
     size_t n = json_array_size(chat->messages);
-    pith_status status = add_message(chat, "user", pith_span_of(text))
+    pith_status status = pith_cli_add_message(chat->messages, "user", pith_span_of(text))
                              ? reply(chat, error)
                              : pith_fail_memory(error, "the message", strlen(text));
     if (status != PITH_OK) keep_messages(chat, n);

@@ -105,8 +105,14 @@ int pith_cli_progress_step(void *user, double fraction); /* a pith_progress */
 void pith_cli_progress_end(pith_cli_progress *progress);
 
 /* ---- Output (cli_output.c) ---- */
+/* Once, before any JSON is made: keeps in mind whether memory was denied to it. */
+void pith_cli_json_watch(void);
+/* Whether memory was denied to JSON since the last call: what was built then may lack members. */
+bool pith_cli_json_failed(void);
 /* Writes the JSON and a newline to stdout, releases it. Exit code. */
 int pith_cli_print_json(json_t *json);
+/* Appends {"role", "content"}; false without memory. */
+bool pith_cli_add_message(json_t *messages, const char *role, pith_span text);
 /* A JSON string even when the bytes are not UTF-8 (ill-formed bytes become U+FFFD). NULL without
  * memory. */
 json_t *pith_cli_json_text(const char *text, size_t size);
@@ -154,6 +160,8 @@ void pith_cli_host_open(int *argc, char ***argv);
  * caller frees it with pith_free. */
 char *pith_cli_variable(const char *name);
 FILE *pith_cli_open_file(const char *path, const char *mode); /* fopen with a UTF-8 path */
+/* 0 when the path may be read, else errno. Opens nothing, so that a pipe is not waited for. */
+int pith_cli_try_read(const char *path);
 /* Calls each(user, name) for everything in a folder until it returns false. 0 or errno. */
 int pith_cli_each_name(const char *folder, bool (*each)(void *user, const char *name), void *user);
 bool pith_cli_is_terminal(FILE *file);
@@ -165,6 +173,8 @@ int pith_cli_make_folders(const char *path);
 
 /* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends pith ---- */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */
+/* The same for whatever asks the program to end: for work that has something to clear away. */
+void pith_cli_end_watch(pith_session *session);
 /* A file that was cut short while it is mapped becomes a sentence and exit code 1. */
 void pith_cli_watch_faults(void);
 

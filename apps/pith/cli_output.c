@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Text and JSON on stdout.
- * Invariant: a JSON string is well-formed whatever the bytes were, and text from a file cannot
- * steer the terminal. Input is input.c. */
+ * Invariant: a JSON string is well-formed whatever the bytes were, JSON is printed whole or not at
+ * all, and text from a file cannot steer the terminal. Input is input.c. */
 #include "base/memory.h"
 #include "pith/cli.h"
 
@@ -13,8 +13,31 @@ int pith_cli_finish(void) {
     return pith_cli_fail_text("standard output could not be written: %s", strerror(errno));
 }
 
+/* jansson's lists and objects swallow a member that could not be made. So what was denied is kept
+ * here, where the finished text is asked for; the program's, not the library's. */
+static bool json_lacks_memory;
+
+static void *json_alloc(size_t size) {
+    void *memory = pith_alloc(size);
+    if (!memory) json_lacks_memory = true;
+    return memory;
+}
+
+void pith_cli_json_watch(void) {
+    json_set_alloc_funcs(json_alloc, pith_free);
+}
+
+bool pith_cli_json_failed(void) {
+    bool failed = json_lacks_memory;
+    json_lacks_memory = false;
+    return failed;
+}
+
 int pith_cli_print_json(json_t *json) {
-    if (!json) return pith_cli_fail_text("out of memory while writing JSON");
+    if (pith_cli_json_failed() || !json) {
+        json_decref(json);
+        return pith_cli_fail_text("out of memory for the JSON; choose smaller limits");
+    }
     int bad = json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY);
     json_decref(json);
     fputc('\n', stdout);
@@ -39,9 +62,16 @@ static void append_well_formed(pith_buffer *out, const char *text, size_t size) 
 json_t *pith_cli_json_text(const char *text, size_t size) {
     pith_buffer clean = {0};
     append_well_formed(&clean, text, size);
+    if (clean.failed) json_lacks_memory = true;
     json_t *json = clean.failed ? NULL : json_stringn(clean.data ? clean.data : "", clean.size);
     pith_buffer_deinit(&clean);
     return json;
+}
+
+bool pith_cli_add_message(json_t *messages, const char *role, pith_span text) {
+    json_t *content = pith_cli_json_text(text.data, text.size);
+    json_t *message = content ? json_pack("{s:s, s:o}", "role", role, "content", content) : NULL;
+    return json_array_append_new(messages, message) == 0;
 }
 
 json_t *pith_cli_json_string(const char *text) {
@@ -51,6 +81,7 @@ json_t *pith_cli_json_string(const char *text) {
 void pith_cli_json_set(json_t *object, const char *key, json_t *value) {
     pith_buffer clean = {0};
     append_well_formed(&clean, key, strlen(key));
+    if (clean.failed) json_lacks_memory = true;
     json_object_set_new(object, clean.data ? clean.data : "", value);
     pith_buffer_deinit(&clean);
 }

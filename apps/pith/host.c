@@ -87,6 +87,14 @@ FILE *pith_cli_open_file(const char *path, const char *mode) {
     return file;
 }
 
+int pith_cli_try_read(const char *path) {
+    enum { MAY_READ = 4 };
+    wchar_t *wide = wide_text(path);
+    int code = !wide ? EINVAL : _waccess(wide, MAY_READ) == 0 ? 0 : errno;
+    pith_free(wide);
+    return code;
+}
+
 bool pith_cli_is_terminal(FILE *file) {
     return _isatty(_fileno(file)) != 0;
 }
@@ -109,13 +117,28 @@ int pith_cli_make_folder(const char *path) {
 #else
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A standard stream that came closed would be the next file that is opened: a model read as a
+ * prompt, a message written into an output. Its number is taken here, by something that refuses
+ * what the stream is for. */
+static void hold_closed_streams(void) {
+    for (int n = 0; n <= 2; n++) {
+        if (fcntl(n, F_GETFD) != -1 || errno != EBADF) continue;
+        int held = open("/dev/null", n == 0 ? O_WRONLY : O_RDONLY);
+        if (held >= 0 && held != n) close(held);
+    }
+}
+
 void pith_cli_host_open(int *argc, char ***argv) {
     (void)argc;
     (void)argv;
+    hold_closed_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a file too large for a limit is a failed write, told as such */
 }
 
 char *pith_cli_variable(const char *name) {
@@ -133,6 +156,10 @@ int pith_cli_each_name(const char *folder, bool (*each)(void *user, const char *
 
 FILE *pith_cli_open_file(const char *path, const char *mode) {
     return fopen(path, mode);
+}
+
+int pith_cli_try_read(const char *path) {
+    return access(path, R_OK) == 0 ? 0 : errno;
 }
 
 bool pith_cli_is_terminal(FILE *file) {

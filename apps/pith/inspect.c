@@ -105,8 +105,9 @@ static int print_template(const pith_file *file) {
         pith_buffer text = {0};
         value_text(file, i, 1, &text);
         fwrite(text.data ? text.data : "", 1, text.size, stdout);
+        bool failed = text.failed;
         pith_buffer_deinit(&text);
-        return pith_cli_finish();
+        return failed ? pith_cli_fail_text("out of memory for the template") : pith_cli_finish();
     }
     return pith_cli_fail_text("the file has no chat template (key tokenizer.chat_template)");
 }
@@ -138,7 +139,12 @@ static int print_json(const inspect_options *o, const pith_file *file) {
                           json_pack("{s:s, s:o}", "type", pith_file_value_type(file, i), "value",
                                     pith_cli_json_text(text.data ? text.data : "", text.size)));
     }
+    bool failed = text.failed;
     pith_buffer_deinit(&text);
+    if (failed) {
+        json_decref(metadata);
+        return pith_cli_fail_text("out of memory for a value of the metadata");
+    }
     return pith_cli_print_json(
         json_pack("{s:b, s:o, s:o, s:i, s:i, s:I, s:I, s:I, s:o, s:o}", "runs", runs, "why",
                   pith_cli_json_string(runs ? "" : error.text), "architecture",

@@ -36,6 +36,19 @@ void pith_cli_interrupt_watch(pith_session *session) {
     signal(SIGINT, session ? on_interrupt : SIG_DFL);
 }
 
+void pith_cli_end_watch(pith_session *session) {
+    pith_cli_interrupt_watch(session);
+    static const int ends[] = {
+        SIGTERM,
+#if defined(SIGHUP)
+        SIGHUP,
+#endif
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (signal(ends[i], session ? on_interrupt : SIG_DFL) == SIG_IGN)
+            signal(ends[i], SIG_IGN); /* nohup */
+}
+
 #if defined(SIGBUS)
 static void on_bus_error(int signal_number) {
     static const char text[] = "\npith: the model file was cut short or its disk failed while it "

@@ -114,6 +114,7 @@ static int close_output(logits_writer *w, int code) {
 static int write_logits(const logits_options *o, pith_engine *engine, pith_session *session,
                         const int32_t *ids, logits_writer *w) {
     pith_error error = {0};
+    pith_cli_end_watch(session); /* from the first file on there is something to clear away */
     int code = open_output(o, w);
     if (code < 0 && w->trace) code = open_trace(w);
     if (code < 0) {
@@ -127,6 +128,7 @@ static int write_logits(const logits_options *o, pith_engine *engine, pith_sessi
             code = pith_cli_fail(&error);
     }
     code = close_output(w, code);
+    pith_cli_end_watch(NULL);
     if (code >= 0) return code;
     if (!o->json) return pith_cli_finish();
     return pith_cli_print_json(json_pack("{s:I, s:I, s:s}", "rows", (json_int_t)w->n_rows,

@@ -38,6 +38,7 @@ static void print_help(FILE *out) {
 
 int main(int argc, char **argv) {
     pith_cli_host_open(&argc, &argv);
+    pith_cli_json_watch();
     if (argc < 2) {
         print_help(stderr);
         return PITH_EXIT_USAGE;

@@ -13,7 +13,7 @@ void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI
         {"ctx", 'c', PITH_CLI_INT, &values->n_ctx, "N",
          "tokens of context (default: the model's, at most 4096)", 0, 1 << 24},
         {"threads", 't', PITH_CLI_INT, &values->n_threads, "N",
-         "threads (default: the cores this process may use)", 0, 1024},
+         "threads (default: the cores this process may use)", 0, 512},
         {"load", 0, PITH_CLI_CHOICE, &values->load, "auto|pack|mmap",
          "pack weights into memory, or use the mapped file in place", 0, 0},
         {"memory", 0, PITH_CLI_SIZE, &values->memory, "SIZE",
@@ -66,15 +66,6 @@ char *pith_cli_models_folder(void) {
     return folder;
 }
 
-/* 0 or why not. */
-static int try_open(const char *path) {
-    errno = 0;
-    FILE *file = pith_cli_open_file(path, "rb");
-    if (!file) return errno ? errno : ENOENT;
-    fclose(file);
-    return 0;
-}
-
 /* folder/name or folder/name.gguf, whichever can be opened; NULL when neither can. */
 static char *find_in_folder(const char *folder, const char *name) {
     static const char *const endings[] = {".gguf", ""};
@@ -83,7 +74,8 @@ static char *find_in_folder(const char *folder, const char *name) {
     for (size_t i = 0; i < 2 && !found; i++) {
         pith_buffer_reset(&path);
         pith_buffer_append_format(&path, "%s/%s%s", folder, name, endings[i]);
-        if (!path.failed && try_open(path.data) == 0) found = pith_copy_text(path.data, path.size);
+        if (!path.failed && pith_cli_try_read(path.data) == 0)
+            found = pith_copy_text(path.data, path.size);
     }
     pith_buffer_deinit(&path);
     return found;
@@ -94,7 +86,7 @@ char *pith_cli_find_model(const char *name, pith_error *error) {
         pith_fail(error, PITH_ERROR_ARGUMENT, "the model's name is empty");
         return NULL;
     }
-    int code = try_open(name);
+    int code = pith_cli_try_read(name);
     if (code == 0) {
         char *same = pith_copy_text(name, strlen(name));
         if (!same) pith_fail_memory(error, "a path", strlen(name));

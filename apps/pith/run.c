@@ -90,17 +90,16 @@ static bool read_prompt(const run_options *o, const char **words, int n_words, p
     return pith_cli_read_all(stdin, "standard input", PROMPT_LIMIT, prompt, error);
 }
 
-static json_t *message(const char *role, const char *text, size_t size) {
-    return json_pack("{s:s, s:o}", "role", role, "content", pith_cli_json_text(text, size));
-}
-
 /* Ids of the chat that consists of the system prompt and this one message. */
 static int32_t *chat_ids(const run_options *o, const pith_model *model, pith_span text,
                          size_t *n_ids, pith_error *error) {
     json_t *messages = json_array();
-    if (o->system) json_array_append_new(messages, message("system", o->system, strlen(o->system)));
-    json_array_append_new(messages, message("user", text.data, text.size));
-    pith_prompt *prompt = pith_cli_render_chat(model, messages, error);
+    pith_prompt *prompt = NULL;
+    if ((!o->system || pith_cli_add_message(messages, "system", pith_span_of(o->system))) &&
+        pith_cli_add_message(messages, "user", text))
+        prompt = pith_cli_render_chat(model, messages, error);
+    else
+        pith_fail_memory(error, "the conversation", text.size);
     json_decref(messages);
     if (!prompt) return NULL;
     size_t size = 0;
@@ -226,6 +225,8 @@ int pith_command_run(int argc, char **argv) {
     if (code < 0 && !o.model.model) code = pith_cli_usage(&command, "which model? Give -m MODEL");
     if (code < 0 && o.raw && o.system)
         code = pith_cli_usage(&command, "--system has no place in a --raw prompt");
+    if (code < 0 && o.stop && !o.stop[0])
+        code = pith_cli_usage(&command, "--stop needs a text, not an empty one");
     if (code < 0 && o.parse_special && !o.raw)
         code = pith_cli_usage(&command, "--parse-special is for --raw prompts");
     if (code < 0 && !read_prompt(&o, words, n_words, &prompt, &error)) code = pith_cli_fail(&error);

@@ -187,6 +187,32 @@ def case_history_is_kept():
         expect(t.end() == 0)
 
 
+def case_a_signal_that_ends_leaves_terminal_and_history_in_order():
+    import termios
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with tempfile.TemporaryDirectory(prefix="pith-chat-") as folder:
+            t = chat(home=folder)
+            t.say("remember me")
+            t.send("half a li")
+            t.wait_for("half a li")
+            t.process.send_signal(number)
+            t.process.wait(20)
+            expect(t.process.returncode == -number, t.process.returncode)
+            expect(termios.tcgetattr(t.master)[3] & termios.ICANON, "the terminal is left in raw mode")
+            expect(os.listdir(folder) == ["history"], os.listdir(folder))
+            with open(f"{folder}/history", encoding="utf-8") as file:
+                expect("remember" in file.read())
+            t.left()
+
+
+def case_a_loaded_conversation_cannot_steer_the_terminal():
+    with tempfile.TemporaryDirectory(prefix="pith-chat-") as folder:
+        with open(f"{folder}/saved.json", "w", encoding="utf-8") as file:
+            json.dump([{"role": "user", "content": "one\n\x1b]0;evil\x07two"}], file)
+        shown = piped([f"/load {folder}/saved.json", "/history", "/undo"]).stderr
+        expect(b"\x1b" not in shown and b"\x07" not in shown and shown.count(b"user: one\n\\x1b]0;evil\\x07two\n") == 1, shown)
+
+
 def case_a_history_that_cannot_be_kept_is_no_failure():
     with tempfile.TemporaryDirectory(prefix="pith-chat-") as folder:
         blocked = os.path.join(folder, "file")

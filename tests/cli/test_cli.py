@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
@@ -54,6 +55,13 @@ def fails(result, code, *words):
         expect(str(word) in result.message, f"the message does not name '{word}':", result.message)
 
 
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        expect(time.monotonic() < end, "waited in vain")
+        time.sleep(0.001)
+
+
 def temporary():
     return tempfile.TemporaryDirectory(prefix="pith-cli-")
 
@@ -89,10 +97,11 @@ def case_usage_errors_exit_2():
     fails(pith("run", "hello"), 2, "-m")
     fails(pith("run", "-m", TINY, "--threads", "two", "x"), 2, "threads", "two")
     fails(pith("run", "-m", TINY, "--threads", "1.5", "x"), 2, "1.5")
-    fails(pith("run", "-m", TINY, "--threads", "5000", "x"), 2, "5000", "1024")
+    fails(pith("run", "-m", TINY, "--threads", "5000", "x"), 2, "5000", "512")
     fails(pith("run", "-m", TINY, "--load", "fast", "x"), 2, "auto|pack|mmap", "fast")
     fails(pith("run", "-m", TINY, "--memory", "much", "x"), 2, "much")
     fails(pith("run", "-m"), 2, "model")
+    fails(pith("run", "-m", TINY, "--stop", "", "x"), 2, "--stop")
     fails(pith("run", "-m", TINY, "--temp", "nan", "x"), 2, "nan")
     fails(pith("logits", "-m", TINY), 2, "--ids")
     fails(pith("logits", "-m", TINY, "--ids", "1", "--ids-file", "x"), 2, "--ids")
@@ -102,7 +111,7 @@ def case_usage_errors_exit_2():
     fails(pith("run", "-m", TINY, "--ctx", "99999999", "x"), 2, "99999999", "16777216")
     fails(pith("template", "--file", "-", "--context", "-"), 2, "-")
     fails(pith("bench", "-m", TINY, "-p", "1,x"), 2, "-p")
-    fails(pith("bench", "-m", TINY, "-t", "4096"), 2, "4096", "1024")
+    fails(pith("bench", "-m", TINY, "-t", "4096"), 2, "4096", "512")
 
 
 # ---- files that are not what they should be -----------------------------------------------------------------------
@@ -135,6 +144,23 @@ def case_a_folder_is_no_model():
     fails(pith("inspect", ""), 1, "empty")
     fails(pith("inspect", ROOT), 1)
     fails(pith("run", "-m", ROOT, "x"), 1)
+
+
+def case_a_pipe_is_no_model():
+    if WINE:
+        raise Skip("named pipes of POSIX")
+    with temporary() as folder:
+        path = f"{folder}/pipe.gguf"
+        os.mkfifo(path)
+        for command in (["run", "-m", path, "x"], ["inspect", path], ["tokenize", "-m", path]):
+            fails(pith(*command, timeout=20), 1, "pipe.gguf", "not a regular file")
+
+
+def case_the_reason_is_told_however_long_the_path():
+    with temporary() as folder:
+        deep = folder + "".join("/" + c * 60 for c in "abcdef")
+        os.makedirs(deep)
+        fails(pith("run", "-m", deep, "x"), 1, folder, "ffff", "is a directory")
 
 
 def case_unknown_architecture_is_named():
@@ -385,6 +411,83 @@ def case_logits_trace():
         for number, *_, n_rows, width in rows:
             name = next(n for n in os.listdir(trace) if n.startswith(number))
             expect(os.path.getsize(os.path.join(trace, name)) == 4 * int(n_rows) * int(width), name)
+
+
+def case_closed_streams_are_not_taken_for_files():
+    """A stream that the caller closed must not become the next file that is opened."""
+    if WINE:
+        raise Skip("closed streams of POSIX")
+
+    def closed(number, *arguments):
+        return Result(subprocess.run([PROGRAM, *arguments], input=b"hello", capture_output=True, timeout=60, check=False,
+                                     preexec_fn=lambda: os.close(number)))
+
+    for command in (["tokenize", "-m", TINY], ["run", "-m", TINY, "--raw", "-n", "1"], ["logits", "-m", TINY, "--ids-file", "-"]):
+        fails(closed(0, *command), 1, "standard input could not be read")
+    result = closed(1, "tokenize", "-m", TINY)
+    expect(result.code == 1 and "standard output" in result.message, result.code, result.message)
+    with temporary() as folder:
+        out = f"{folder}/out.f32"
+        expect(closed(2, "logits", "-m", TINY, "--ids", "1,2", "-o", out).code == 0)
+        expect(os.path.getsize(out) == 2 * 4 * vocabulary_size(TINY), os.path.getsize(out))
+
+
+def case_little_memory_never_changes_the_prompt():
+    """Where the conversation does not fit into memory the run fails; it never answers a prompt that lacks a message."""
+    model = default_model()
+    if WINE:
+        raise Skip("limits of POSIX")
+    import resource
+    with temporary() as folder:
+        path = f"{folder}/long.txt"
+        with open(path, "wb") as file:
+            file.write(b"word " * (5 << 20))
+        for limit in range(160, 240, 20):
+            process = subprocess.run([PROGRAM, "run", "-m", model, "--load", "mmap", "-n", "1", "--ctx", "64", "-f", path], capture_output=True,
+                                     timeout=60, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit << 20, limit << 20)))
+            fails(Result(process), 1)
+
+
+def case_zero_bytes_are_characters():
+    model = default_model()
+    plain = pith("run", "-m", model, "-n", "1", "--json", stdin=b"ab").json["prompt_ids"]
+    zero = pith("run", "-m", model, "-n", "1", "--json", stdin=b"a\0b")
+    expect(zero.code == 0 and len(zero.json["prompt_ids"]) > len(plain) - 1 and zero.json["prompt_ids"] != plain, zero.message)
+    chat = pith("chat", "-m", model, "-n", "1", "--json", stdin=b"a\0b\nnext\n")
+    lines = [json.loads(line) for line in chat.text.splitlines()]
+    expect(chat.code == 0 and len(lines) == 2, chat.text, chat.message)
+
+
+def case_chat_input_that_never_ends_a_line():
+    model = default_model()
+    with open("/dev/zero", "rb") as endless:
+        result = Result(subprocess.run([PROGRAM, "chat", "-m", model], stdin=endless, capture_output=True, timeout=60, check=False))
+    fails(result, 1, "67108864")
+    folder = os.open("/", os.O_RDONLY)
+    result = Result(subprocess.run([PROGRAM, "chat", "-m", model], stdin=folder, capture_output=True, timeout=60, check=False))
+    os.close(folder)
+    fails(result, 1, "standard input could not be read")
+
+
+def case_output_is_cleared_away_when_stopped():
+    """Whatever asks the program to end, and a limit on file sizes: no half file stays, whatever its name."""
+    model = default_model()
+    if WINE:
+        raise Skip("signals of POSIX")
+    import resource
+    ids = ",".join(["5"] * 500)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with temporary() as folder:
+            process = subprocess.Popen([PROGRAM, "logits", "-m", model, "--ids", ids, "--step", "8", "-o", f"{folder}/out"], stderr=subprocess.PIPE)
+            wait_for(lambda: os.listdir(folder))
+            process.send_signal(number)
+            process.communicate(timeout=60)
+            expect(process.returncode == 1 and os.listdir(folder) == [], number, process.returncode, os.listdir(folder))
+    with temporary() as folder:
+        process = subprocess.run([PROGRAM, "logits", "-m", TINY, "--ids", "1,2,3", "-o", f"{folder}/out"], capture_output=True, timeout=60,
+                                 check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
+        fails(Result(process), 1, "out", "larger than the system allows")
+        expect(os.listdir(folder) == [], os.listdir(folder))
 
 
 def case_interrupt_keeps_what_was_made():
