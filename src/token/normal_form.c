@@ -3,7 +3,7 @@
  * NFC, a stretch at a time. Most characters are stable: they are in NFC, combine with nothing in
  * front of them, and so nothing behind them changes what stands before. Stretches between stable
  * characters are decomposed, put in canonical order and composed; all else is copied, or, where
- * the whole text is stable, not even that.
+ * nothing of a text changes, not even that.
  *
  *   a b c e ' d        e and the accent: one stretch, from the last stable character to the next
  *         |---|
@@ -149,20 +149,25 @@ static size_t next_stable(pith_span text, size_t at) {
 
 pith_span pith_normal_form_c(pith_span text, pith_buffer *out, bool *failed) {
     struct stretch stretch = {0};
+    pith_buffer form = {0};
     size_t copied = 0, start, at = first_unstable(text, 0, &start);
-    if (at == text.size) return text;
     pith_buffer_reset(out);
     while (at < text.size && !*failed) {
-        size_t end = next_stable(text, at);
-        pith_buffer_append(out, text.data + copied, start - copied);
-        if (!append_normal(&stretch, (pith_span){text.data + start, end - start}, out))
+        size_t end = next_stable(text, at), size = end - start;
+        pith_buffer_reset(&form);
+        if (!append_normal(&stretch, (pith_span){text.data + start, size}, &form) || form.failed)
             *failed = true;
-        copied = end;
+        else if (form.size != size || memcmp(form.data, text.data + start, size) != 0) {
+            pith_buffer_append(out, text.data + copied, start - copied);
+            pith_buffer_append(out, form.data, form.size);
+            copied = end;
+        }
         at = first_unstable(text, end, &start);
     }
-    pith_buffer_append(out, text.data + copied, text.size - copied);
+    if (copied) pith_buffer_append(out, text.data + copied, text.size - copied);
     *failed = *failed || out->failed;
+    pith_buffer_deinit(&form);
     pith_free(stretch.codes);
     pith_free(stretch.sorted);
-    return (pith_span){out->data, out->size};
+    return copied ? (pith_span){out->data, out->size} : text;
 }

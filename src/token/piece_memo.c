@@ -6,7 +6,7 @@
  * twice: both cells say the same.
  *
  * The table of short pieces starts small, so that a short prompt does not pay for pages of memory
- * it hardly uses, and grows fourfold when more than 3/8 are taken: most pieces shall be found at
+ * it hardly uses, and grows fourfold when more than a quarter is taken: most pieces shall be found at
  * first sight. One thread copies the cells and then shows the new table (release); what others
  * write into the old one meanwhile is forgotten. Old tables stay for their readers.
  *
@@ -87,7 +87,7 @@ static void copy_cells(const pith_memo_table *from, pith_memo_table *to) {
 static void grow_if_full(pith_piece_memo *memo, unsigned level) {
     pith_memo_table *table = &memo->tables[level];
     unsigned n = atomic_load_explicit(&table->n_kept, memory_order_relaxed);
-    if (n <= (table->mask + 1) / 8 * 3 || level + 1 == PITH_MEMO_LEVELS) return;
+    if (n <= (table->mask + 1) / 4 || level + 1 == PITH_MEMO_LEVELS) return;
     if (atomic_exchange_explicit(&memo->growing, true, memory_order_acquire)) return;
     if (atomic_load_explicit(&memo->level, memory_order_relaxed) == level) {
         if (!open_table(&memo->tables[level + 1], level + 1)) return; /* and never again */
