@@ -6,8 +6,8 @@
  * twice: both cells say the same.
  *
  * The table of short pieces starts small, so that a short prompt does not pay for pages of memory
- * it hardly uses, and grows fourfold when more than a quarter is taken: most pieces shall be found at
- * first sight. One thread copies the cells and then shows the new table (release); what others
+ * it hardly uses, and grows fourfold when more than a quarter is taken: most pieces shall be found
+ * at first sight. One thread copies the cells and then shows the new table (release); what others
  * write into the old one meanwhile is forgotten. Old tables stay for their readers.
  *
  * Invariant: a cell holds what encoding gave, so a full, empty or missing memo changes no id, only
