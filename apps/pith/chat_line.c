@@ -119,21 +119,36 @@ static void open_editor(pith_chat_lines *lines) {
     el_source(editor, NULL); /* the user's ~/.editrc */
 }
 
-/* Written beside it and put in its place whole, so that no end of the program halves it. */
-static bool save_history(const pith_chat_lines *lines) {
+/* Adds one line to the kept history, which is read anew because another chat may have added to it.
+ * Written beside it and put in its place whole, so that no end of the program halves it. */
+static bool keep_line(const char *path, const char *line) {
     HistEvent event;
     pith_buffer part = {0};
-    pith_buffer_append_format(&part, "%s.%ld.part", lines->history_path, (long)getpid());
-    bool ok = !part.failed && history(lines->history, &event, H_SAVE, part.data) >= 0 &&
-              rename(part.data, lines->history_path) == 0;
+    History *kept = history_init();
+    if (!kept) return false;
+    history(kept, &event, H_SETSIZE, HISTORY_LINES);
+    history(kept, &event, H_SETUNIQUE, 1);
+    history(kept, &event, H_LOAD, path);
+    pith_buffer_append_format(&part, "%s.%ld.part", path, (long)getpid());
+    bool ok = !part.failed && history(kept, &event, H_ENTER, line) >= 0 &&
+              history(kept, &event, H_SAVE, part.data) >= 0 && rename(part.data, path) == 0;
     if (!ok && !part.failed) (void)remove(part.data);
+    history_end(kept);
     pith_buffer_deinit(&part);
     return ok;
 }
 
+static void enter_line(pith_chat_lines *lines, const char *line) {
+    HistEvent event;
+    if (!lines->history) return;
+    history(lines->history, &event, H_ENTER, line);
+    if (!lines->history_path || keep_line(lines->history_path, line)) return;
+    fprintf(stderr, "note: the history could not be kept in %s\n", lines->history_path);
+    pith_free(lines->history_path); /* told once */
+    lines->history_path = NULL;
+}
+
 static void close_editor(pith_chat_lines *lines) {
-    if (lines->history && lines->history_path && !save_history(lines))
-        fprintf(stderr, "note: the history could not be kept in %s\n", lines->history_path);
     if (lines->history) history_end(lines->history);
     if (lines->editor) el_end(lines->editor);
     if (ending) raise(ending); /* the terminal is as it was: end as asked */
@@ -162,7 +177,6 @@ typedef enum edit_result { EDIT_LINE, EDIT_END, EDIT_INTERRUPTED } edit_result;
 static edit_result edit_line(pith_chat_lines *lines, pith_buffer *out) {
     struct sigaction old[N_WATCHED];
     int n = 0;
-    HistEvent event;
     watch_signals(old);
     el_set(lines->editor, EL_PREP_TERM, 1); /* before the prompt invites to type */
     const char *line = el_gets(lines->editor, &n);
@@ -173,7 +187,7 @@ static edit_result edit_line(pith_chat_lines *lines, pith_buffer *out) {
         return interrupted ? EDIT_INTERRUPTED : EDIT_END;
     }
     size_t size = (size_t)n;
-    if (size > 1 && lines->history) history(lines->history, &event, H_ENTER, line);
+    if (size > 1) enter_line(lines, line);
     if (line[size - 1] == '\n') size--;
     pith_buffer_append(out, line, size);
     return EDIT_LINE;

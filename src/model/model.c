@@ -51,6 +51,13 @@ static void describe_file(pith_model *model, const pith_gguf *gguf) {
     }
 }
 
+/* A key that says what the file is has to be a string where it is there. */
+static pith_status check_string(const pith_gguf *gguf, const char *key, pith_error *error) {
+    pith_span value;
+    bool found;
+    return pith_gguf_get_string(gguf, key, &value, &found, error);
+}
+
 static pith_status fail_unknown(const char *architecture, pith_error *error) {
     char known[128] = "";
     size_t used = 0;
@@ -69,6 +76,9 @@ static pith_status fail_unknown(const char *architecture, pith_error *error) {
 
 /* Which family, and that the file is a model at all. */
 static pith_status find_architecture(pith_model *model, const pith_gguf *gguf, pith_error *error) {
+    pith_status status = check_string(gguf, "general.type", error);
+    if (status == PITH_OK) status = check_string(gguf, "general.architecture", error);
+    if (status != PITH_OK) return status;
     const char *kind = text_of(gguf, "general.type", "model");
     if (strcmp(kind, "model") != 0) {
         return pith_fail(error, PITH_ERROR_UNSUPPORTED,

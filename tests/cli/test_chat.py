@@ -205,6 +205,17 @@ def case_a_signal_that_ends_leaves_terminal_and_history_in_order():
             t.left()
 
 
+def case_two_chats_share_one_history():
+    with tempfile.TemporaryDirectory(prefix="pith-chat-") as folder:
+        one, two = chat(home=folder), chat(home=folder)
+        one.say("from the first")
+        two.say("from the second")
+        expect(two.end() == 0 and one.end() == 0)
+        with open(f"{folder}/history", encoding="utf-8") as file:
+            kept = file.read()
+        expect("first" in kept and "second" in kept, kept)
+
+
 def case_a_loaded_conversation_cannot_steer_the_terminal():
     with tempfile.TemporaryDirectory(prefix="pith-chat-") as folder:
         with open(f"{folder}/saved.json", "w", encoding="utf-8") as file:

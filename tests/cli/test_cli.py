@@ -175,6 +175,14 @@ def case_unknown_architecture_is_named():
         expect(result.code == 0 and result.json["runs"] is False and "zzzzz" in result.json["why"], result.text)
 
 
+def case_a_key_of_the_wrong_type_is_told_apart_from_a_missing_one():
+    gguf = tiny_gguf.Gguf(TINY)
+    with temporary() as folder:
+        path = os.path.join(folder, "typed.gguf")
+        tiny_gguf.write(path, dict(gguf.keys, **{"general.architecture": (4, struct.pack("<I", 7))}), gguf.tensors)
+        fails(pith("run", "-m", path, "x"), 1, "general.architecture", "u32", "string")
+
+
 # ---- inspect, list, doctor, tokenize, template -----------------------------------------------------------------------
 
 def case_inspect():
