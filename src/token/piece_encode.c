@@ -71,21 +71,23 @@ static const uint64_t high_masks[PITH_MEMO_PIECE_BYTES + 1] = {
     0xFFFFFFFFFFFFFF};
 /* clang-format on */
 
-/* A piece that is long or has many tokens. */
+static void append_long_cell(pith_encode_run *run, const pith_memo_long_cell *cell) {
+    if (!pith_ids_reserve(run->ids, PITH_MEMO_LONG_IDS)) run->failed = true;
+    if (!run->failed) run->ids->size += pith_memo_read_long(cell, run->ids->data + run->ids->size);
+}
+
 static void encode_long_piece(pith_encode_run *run, const char *data, size_t size) {
     pith_piece_memo *memo = run->tokenizer->memo;
     const pith_memo_long_cell *cell = pith_piece_memo_find_long(memo, data, size);
     if (cell) {
-        run->failed = run->failed || !pith_ids_reserve(run->ids, PITH_MEMO_LONG_IDS);
-        if (!run->failed)
-            run->ids->size += pith_memo_read_long(cell, run->ids->data + run->ids->size);
+        append_long_cell(run, cell);
         return;
     }
     size_t before = run->ids->size;
     encode_piece(run, data, size);
     if (!run->failed)
-        pith_piece_memo_keep_long(memo, data, size, run->ids->data + before,
-                                  run->ids->size - before);
+        (void)pith_piece_memo_keep_long(memo, data, size, run->ids->data + before,
+                                        run->ids->size - before);
 }
 
 static void encode_new_piece(pith_encode_run *run, pith_memo_key key, const char *data,
@@ -97,8 +99,10 @@ static void encode_new_piece(pith_encode_run *run, pith_memo_key key, const char
     if (run->failed) return;
     const int32_t *ids = run->ids->data + before;
     size_t n = run->ids->size - before;
-    pith_piece_memo_keep(memo, key, ids, n);
-    if (n > PITH_MEMO_IDS) pith_piece_memo_keep_long(memo, data, size, ids, n);
+    if (n <= PITH_MEMO_IDS)
+        pith_piece_memo_keep(memo, key, ids, n);
+    else
+        pith_piece_memo_keep_number(memo, key, pith_piece_memo_keep_long(memo, data, size, ids, n));
 }
 
 /* A piece on its way through the memo: no cell has the key of a long one. */
@@ -154,17 +158,17 @@ static void expect_new_pieces(const pith_encode_run *run, const struct wanted *w
 
 /* A piece whose ids do not stand in the first cell. */
 static void encode_other_piece(pith_encode_run *run, const struct wanted *wanted, pith_span piece) {
-    uint32_t last = 0;
-    const pith_memo_cell *cell = NULL;
+    const pith_piece_memo *memo = run->tokenizer->memo;
     if (piece.size > PITH_MEMO_PIECE_BYTES) {
         encode_long_piece(run, piece.data, piece.size);
         return;
     }
-    cell = pith_piece_memo_find(run->tokenizer->memo, wanted->key, &last);
+    uint32_t last = 0;
+    const pith_memo_cell *cell = pith_piece_memo_find(memo, wanted->key, &last);
     if (!cell)
         encode_new_piece(run, wanted->key, piece.data, piece.size);
     else if (last >> PITH_MEMO_STATE_SHIFT == PITH_MEMO_ELSEWHERE)
-        encode_long_piece(run, piece.data, piece.size);
+        append_long_cell(run, &memo->long_cells[cell->ids[0]]);
     else
         run->ids->size += pith_memo_read(cell, last, run->ids->data + run->ids->size);
 }

@@ -97,19 +97,29 @@ static void grow_if_full(pith_piece_memo *memo, unsigned level) {
     atomic_store_explicit(&memo->growing, false, memory_order_release);
 }
 
-void pith_piece_memo_keep(pith_piece_memo *memo, pith_memo_key key, const int32_t *ids, size_t n) {
+/* Writes a cell: n words of ids, and the last one. */
+static void keep(pith_piece_memo *memo, pith_memo_key key, const uint32_t *ids, size_t n,
+                 uint32_t last) {
     unsigned level = atomic_load_explicit(&memo->level, memory_order_acquire);
     pith_memo_cell *cell = take_cell(&memo->tables[level], key);
     if (!cell) return;
     cell->key = key;
-    uint32_t last = (uint32_t)PITH_MEMO_ELSEWHERE << PITH_MEMO_STATE_SHIFT;
-    if (n <= PITH_MEMO_IDS) {
-        last = (uint32_t)(READY + n) << PITH_MEMO_STATE_SHIFT;
-        for (size_t i = 0; i < n && i < PITH_MEMO_IDS - 1; i++) cell->ids[i] = (uint32_t)ids[i];
-        if (n == PITH_MEMO_IDS) last |= (uint32_t)ids[n - 1];
-    }
+    for (size_t i = 0; i < n; i++) cell->ids[i] = ids[i];
     atomic_store_explicit(&cell->last, last, memory_order_release);
     grow_if_full(memo, level);
+}
+
+void pith_piece_memo_keep(pith_piece_memo *memo, pith_memo_key key, const int32_t *ids, size_t n) {
+    uint32_t words[PITH_MEMO_IDS] = {0};
+    if (n > PITH_MEMO_IDS) return;
+    for (size_t i = 0; i < n; i++) words[i] = (uint32_t)ids[i];
+    keep(memo, key, words, PITH_MEMO_IDS - 1,
+         (uint32_t)(READY + n) << PITH_MEMO_STATE_SHIFT | words[PITH_MEMO_IDS - 1]);
+}
+
+void pith_piece_memo_keep_number(pith_piece_memo *memo, pith_memo_key key, uint32_t number) {
+    if (number == PITH_MEMO_NOWHERE) return;
+    keep(memo, key, &number, 1, (uint32_t)PITH_MEMO_ELSEWHERE << PITH_MEMO_STATE_SHIFT);
 }
 
 const pith_memo_cell *pith_piece_memo_find(const pith_piece_memo *memo, pith_memo_key key,
@@ -140,22 +150,26 @@ static pith_memo_long_cell *long_cell(const pith_piece_memo *memo, size_t place)
     return &memo->long_cells[place & (((size_t)1 << PITH_MEMO_LONG_BITS) - 1)];
 }
 
-void pith_piece_memo_keep_long(pith_piece_memo *memo, const char *data, size_t size,
-                               const int32_t *ids, size_t n) {
-    if (n > PITH_MEMO_LONG_IDS || size > PITH_MEMO_LONG_PIECE_BYTES) return;
+uint32_t pith_piece_memo_keep_long(pith_piece_memo *memo, const char *data, size_t size,
+                                   const int32_t *ids, size_t n) {
+    if (n > PITH_MEMO_LONG_IDS || size > PITH_MEMO_LONG_PIECE_BYTES) return PITH_MEMO_NOWHERE;
     size_t place = long_place(data, size);
     for (size_t probe = 0; probe < PITH_MEMO_PROBES; probe++) {
         pith_memo_long_cell *cell = long_cell(memo, place + probe);
-        unsigned char expected = FREE;
-        if (!atomic_compare_exchange_strong_explicit(&cell->state, &expected, BUSY,
-                                                     memory_order_relaxed, memory_order_relaxed))
+        unsigned char state = FREE; /* of the cell, where it is not free */
+        if (!atomic_compare_exchange_strong_explicit(&cell->state, &state, BUSY,
+                                                     memory_order_acquire, memory_order_acquire)) {
+            if (state >= READY && cell->size == size && !memcmp(cell->text, data, size))
+                return (uint32_t)(cell - memo->long_cells);
             continue;
+        }
         cell->size = (uint8_t)size;
         memcpy(cell->text, data, size);
         for (size_t i = 0; i < 3 * n; i++) cell->ids[i] = (uint8_t)(ids[i / 3] >> (8 * (i % 3)));
         atomic_store_explicit(&cell->state, (unsigned char)(READY + n), memory_order_release);
-        return;
+        return (uint32_t)(cell - memo->long_cells);
     }
+    return PITH_MEMO_NOWHERE;
 }
 
 const pith_memo_long_cell *pith_piece_memo_find_long(const pith_piece_memo *memo, const char *data,

@@ -28,13 +28,16 @@ enum {
         PITH_MEMO_READY + PITH_MEMO_IDS + 1 /* of a short cell: see the long ones */
 };
 
+#define PITH_MEMO_NOWHERE UINT32_MAX
+
 /* A piece as two words: its bytes, zero-filled, its length in the last one. Never {0, 0}. */
 typedef struct pith_memo_key {
     uint64_t low, high;
 } pith_memo_key;
 
 /*   |  key.low  |  key.high  | id 0 | id 1 | id 2 | state:8, id 3:24 |     32 bytes, two a line
- * States: 0 free, 1 being written, 2 + n: n ids, and the cell never changes again. */
+ * States: 0 free, 1 being written, 2 + n: n ids, and the cell never changes again; ELSEWHERE: id 0
+ * is the number of the long cell. */
 typedef struct pith_memo_cell {
     pith_memo_key key;
     uint32_t ids[PITH_MEMO_IDS - 1];
@@ -100,8 +103,11 @@ const pith_memo_cell *pith_piece_memo_find(const pith_piece_memo *memo, pith_mem
                                            uint32_t *last);
 /* Keep what a piece gave, where there is room. */
 void pith_piece_memo_keep(pith_piece_memo *memo, pith_memo_key key, const int32_t *ids, size_t n);
-void pith_piece_memo_keep_long(pith_piece_memo *memo, const char *data, size_t size,
-                               const int32_t *ids, size_t n);
+/* The long cell's number, or PITH_MEMO_NOWHERE. */
+uint32_t pith_piece_memo_keep_long(pith_piece_memo *memo, const char *data, size_t size,
+                                   const int32_t *ids, size_t n);
+/* Keeps where the ids of a short piece are: `number` as from keep_long. */
+void pith_piece_memo_keep_number(pith_piece_memo *memo, pith_memo_key key, uint32_t number);
 /* The finished long cell of a piece of any length, or NULL. */
 const pith_memo_long_cell *pith_piece_memo_find_long(const pith_piece_memo *memo, const char *data,
                                                      size_t size);

@@ -4,7 +4,7 @@
 #include "base/pool.h"
 #include "token_expect.h"
 
-enum { N_WORDS = 60000, WORD_BYTES = 9 }; /* more than the largest table takes */
+enum { N_WORDS = 60000, WORD_BYTES = 4 }; /* more than the tables take well */
 
 static char text[N_WORDS * WORD_BYTES];
 
@@ -17,14 +17,17 @@ static pith_tokenizer *make_small(uint64_t seed) {
     return make();
 }
 
-/* Words of one to eight letters, nearly all of them different. Now and then a long one. */
+/* Words of two or three letters, most of them different and of few ids. Now and then some run
+ * together. */
 static void write_words(uint64_t seed) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     pith_rng rng;
     pith_rng_init(&rng, seed);
     memset(text, ' ', sizeof text);
     for (size_t i = 0; i < N_WORDS; i++) {
-        size_t size = 4 + below(&rng, 5), bytes = below(&rng, 64) ? size : WORD_BYTES;
-        for (size_t k = 0; k < bytes; k++) text[i * WORD_BYTES + k] = "abcxyz"[below(&rng, 6)];
+        size_t bytes = below(&rng, 20) ? 2 + below(&rng, 2) : WORD_BYTES;
+        for (size_t k = 0; k < bytes; k++)
+            text[i * WORD_BYTES + k] = letters[below(&rng, sizeof letters - 1)];
     }
     text[sizeof text - 1] = 'a';
 }
