@@ -21,8 +21,8 @@ static void encode_whole_words(pith_encode_run *run, pith_span text, size_t at, 
         bool known = piece < t->n_tokens && t->whole[piece] != PITH_WHOLE_BARRED;
         if (known)
             pith_encode_append(run, (int32_t)piece);
-        else if (t->unknown >= 0)
-            pith_encode_append(run, t->unknown);
+        else if (t->text_unknown >= 0)
+            pith_encode_append(run, t->text_unknown);
     }
 }
 

@@ -37,7 +37,7 @@ void pith_encode_bytes(pith_encode_run *run, const char *data, size_t size) {
         else
             unknown = true;
     }
-    if (unknown && t->unknown >= 0) pith_encode_append(run, t->unknown);
+    if (unknown && t->text_unknown >= 0) pith_encode_append(run, t->text_unknown);
 }
 
 /* Steps 2 and 3. */

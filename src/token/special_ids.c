@@ -222,6 +222,14 @@ static void mark_strips(pith_tokenizer *tokenizer, const pith_vocab_source *sour
     mark_strip(tokenizer, "</s>", PITH_MARK_RSTRIP);
 }
 
+/* SmolLM2's file names its end token as the unknown one too; its own tokenizer drops such bytes, and
+ * a user's text must not become a control token. */
+static void set_text_unknown(pith_tokenizer *tokenizer) {
+    int32_t id = tokenizer->unknown;
+    bool ends = id >= 0 && (tokenizer->marks[id] & PITH_MARK_END);
+    tokenizer->text_unknown = ends || id == tokenizer->bos || id == tokenizer->eos ? -1 : id;
+}
+
 void pith_special_ids_resolve(pith_tokenizer *tokenizer, const pith_vocab_source *source) {
     set_defaults(tokenizer);
     apply_ids(tokenizer, source);
@@ -232,5 +240,6 @@ void pith_special_ids_resolve(pith_tokenizer *tokenizer, const pith_vocab_source
     detect(tokenizer, &tokenizer->fim_repo, fim_repo_names);
     detect(tokenizer, &tokenizer->fim_separator, fim_separator_names);
     make_end_set(tokenizer);
+    set_text_unknown(tokenizer);
     mark_strips(tokenizer, source);
 }

@@ -80,6 +80,8 @@ struct pith_tokenizer {
     uint32_t *byte_ranks;       /* BPE with rules: [65536] rank of two bytes, first byte high */
     char byte_values[256];      /* 0, 1, ... 255: the bytes of byte tokens are lent from here */
     int32_t bos, eos, eot, eom, unknown, separator, padding, mask, fim_pad, fim_repo, fim_separator;
+    int32_t text_unknown; /* what text that no token covers becomes: unknown, but -1 where that is a
+                             token that begins or ends a text */
     bool add_bos, add_eos, add_separator, add_space_prefix;
     bool remove_extra_whitespaces, lowercase, strip_accents;
     pith_special_match specials;     /* control, unknown and user-defined tokens */

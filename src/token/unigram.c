@@ -152,8 +152,8 @@ void pith_encode_ugm(pith_encode_run *run, pith_span text) {
             pith_encode_append(run, (int32_t)best[at].id);
         else if (t->byte_fallback)
             pith_encode_bytes(run, text.data + at, best[at].start - at);
-        else if (!unknown_before && t->unknown >= 0)
-            pith_encode_append(run, t->unknown);
+        else if (!unknown_before && t->text_unknown >= 0)
+            pith_encode_append(run, t->text_unknown);
         unknown_before = unknown;
     }
     pith_free(best);

@@ -60,7 +60,8 @@ static void end_word(struct word *word) {
     }
     if (!known) {
         run->ids->size = before;
-        if (run->tokenizer->unknown >= 0) pith_encode_append(run, run->tokenizer->unknown);
+        if (run->tokenizer->text_unknown >= 0)
+            pith_encode_append(run, run->tokenizer->text_unknown);
     }
     run->failed = run->failed || run->work.failed;
     pith_buffer_reset(&run->work);

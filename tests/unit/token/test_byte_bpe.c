@@ -114,6 +114,18 @@ static void a_byte_without_a_token_is_left_out_or_unknown(void **state) {
     }
 }
 
+static void an_end_token_never_stands_for_unknown_bytes(void **state) {
+    (void)state;
+    small_vocab_init(&vocab, PITH_TOKEN_MODEL_BPE, "gpt-2");
+    small_vocab_add(&vocab, "a", PITH_TOKEN_NORMAL, 0);
+    vocab.source.eos = vocab.source.unknown =
+        small_vocab_add(&vocab, "<|endoftext|>", PITH_TOKEN_CONTROL, 0);
+    pith_tokenizer *tokenizer = make();
+    expect(tokenizer, "abba", false, false, "|a|a");
+    assert_int_equal(pith_tokenizer_special(tokenizer, PITH_SPECIAL_UNKNOWN), vocab.source.unknown);
+    pith_tokenizer_free(tokenizer);
+}
+
 /* What GGUF does not carry: Qwen's tokenizer normalises to NFC, GPT-2's does not. */
 static void text_is_composed_where_the_model_does_it(void **state) {
     (void)state;
@@ -177,6 +189,7 @@ int main(void) {
         cmocka_unit_test(whole_pieces_need_no_merging_where_the_model_says_so),
         cmocka_unit_test(without_merges_the_lower_id_goes_first),
         cmocka_unit_test(a_byte_without_a_token_is_left_out_or_unknown),
+        cmocka_unit_test(an_end_token_never_stands_for_unknown_bytes),
         cmocka_unit_test(text_is_composed_where_the_model_does_it),
         cmocka_unit_test(raw_text_is_merged_by_characters),
         cmocka_unit_test(words_are_looked_up_whole),
