@@ -4,9 +4,9 @@
 #ifndef PITH_KERNEL_X86_LANES_256_H
 #define PITH_KERNEL_X86_LANES_256_H
 
+#include "kernel/inline.h"
 #include "kernel/kernel.h"
 #include "kernel/panel.h"
-#include "kernel/x86/inline.h"
 
 #include <immintrin.h>
 #include <string.h>

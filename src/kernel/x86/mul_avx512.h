@@ -8,9 +8,9 @@
 #ifndef PITH_KERNEL_X86_MUL_AVX512_H
 #define PITH_KERNEL_X86_MUL_AVX512_H
 
+#include "kernel/inline.h"
 #include "kernel/kernel.h"
 #include "kernel/panel.h"
-#include "kernel/x86/inline.h"
 
 #include <immintrin.h>
 

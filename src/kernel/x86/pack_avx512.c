@@ -4,7 +4,7 @@
  * and which panels go the plain way, live here. Read next: pack_panels.h. */
 #include "kernel/x86/pack_groups_avx512.h"
 
-#include "kernel/x86/pack_panels.h"
+#include "kernel/pack_panels.h"
 #include "kernel/x86/x86.h"
 
 void pith_pack_f32_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,

@@ -6,8 +6,8 @@
 #ifndef PITH_KERNEL_X86_PACK_GROUPS_AVX2_H
 #define PITH_KERNEL_X86_PACK_GROUPS_AVX2_H
 
+#include "kernel/pack_rows.h"
 #include "kernel/x86/lanes_256.h"
-#include "kernel/x86/pack_rows.h"
 
 typedef lanes16 group16;
 

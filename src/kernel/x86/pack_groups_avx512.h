@@ -6,7 +6,9 @@
 #ifndef PITH_KERNEL_X86_PACK_GROUPS_AVX512_H
 #define PITH_KERNEL_X86_PACK_GROUPS_AVX512_H
 
-#include "kernel/x86/pack_rows.h"
+#include "kernel/pack_rows.h"
+
+#include <immintrin.h>
 
 typedef __m512i group16;
 

@@ -5,8 +5,8 @@
 #ifndef PITH_KERNEL_X86_VECTOR_MATH_AVX512_H
 #define PITH_KERNEL_X86_VECTOR_MATH_AVX512_H
 
+#include "kernel/inline.h"
 #include "kernel/ref/scalar_math.h"
-#include "kernel/x86/inline.h"
 
 #include <immintrin.h>
 

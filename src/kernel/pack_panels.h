@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packing: file blocks of 16 rows -> panel (layouts: panel.h; definition: ref/panel_ref.c). It runs
- * at load and, in mmap mode, before every product. One source for two tiers: the file that includes
- * this has included pack_groups_avx2.h or pack_groups_avx512.h before; it names the kernels.
+ * at load and, in mmap mode, before every product. One source for all tiers: the file that includes
+ * this has included the code groups of its tier (pack_groups_avx2.h, ...) before; it names the
+ * kernels.
  *
  * Codes become groups 16 bytes of a row at a time. Scale fields are words or bytes side by side;
  * they are taken from such groups too. A last panel with fewer rows goes the plain way
  * (panel_ref.c), as do the last k of float types. Nothing is read outside the rows. */
-#ifndef PITH_KERNEL_X86_PACK_PANELS_H
-#define PITH_KERNEL_X86_PACK_PANELS_H
+#ifndef PITH_KERNEL_PACK_PANELS_H
+#define PITH_KERNEL_PACK_PANELS_H
 
 #include "kernel/ref/ref.h"
 

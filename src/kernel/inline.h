@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How x86 kernels make one source serve several types and tile sizes: functions that are always
+ * How vector kernels make one source serve several types and tile sizes: functions that are always
  * inlined into callers that pass constants, and loops over registers that are always unrolled. */
-#ifndef PITH_KERNEL_X86_INLINE_H
-#define PITH_KERNEL_X86_INLINE_H
+#ifndef PITH_KERNEL_INLINE_H
+#define PITH_KERNEL_INLINE_H
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #if defined(__clang__)

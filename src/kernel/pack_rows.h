@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where packing reads: the same block of 16 rows, and the fields of it that are too small for a
- * vector. Nothing outside the rows is read; prefetches may point there. Users:
- * pack_groups_avx2.h, pack_groups_avx512.h, pack_panels.h. */
-#ifndef PITH_KERNEL_X86_PACK_ROWS_H
-#define PITH_KERNEL_X86_PACK_ROWS_H
+ * vector. Nothing outside the rows is read; prefetches may point there. Users: pack_panels.h and
+ * the code groups of each tier (x86/pack_groups_*.h, arm/pack_groups_neon.h). */
+#ifndef PITH_KERNEL_PACK_ROWS_H
+#define PITH_KERNEL_PACK_ROWS_H
 
+#include "kernel/inline.h"
 #include "kernel/kernel.h"
 #include "kernel/panel.h"
-#include "kernel/x86/inline.h"
 
-#include <immintrin.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -34,7 +33,7 @@ ALWAYS_INLINE void move_dwords(uint32_t out[ROWS], const rows16 *rows, size_t of
 ALWAYS_INLINE void prefetch_rows(const rows16 *rows, size_t bytes) {
     const char *next = (const char *)rows->first + ROWS * rows->stride;
     for (size_t at = 0; at < bytes; at += 64)
-        for (size_t r = 0; r < ROWS; r++) _mm_prefetch(next + r * rows->stride + at, _MM_HINT_T1);
+        for (size_t r = 0; r < ROWS; r++) __builtin_prefetch(next + r * rows->stride + at, 0, 2);
 }
 
 #endif
