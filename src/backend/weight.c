@@ -12,36 +12,15 @@
  * without data. How bytes move is cpu/pack.c's business; what the engine allocates is not
  * counted here.
  */
-#include "backend/weight.h"
+#include "backend/weight_store.h"
 
 #include "backend/cpu/pack.h"
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/memory.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { TENSOR_ALIGNMENT = 64, VALUES_PADDING = 16, MIB = 1 << 20 };
-
-typedef struct weight_entry {
-    pith_weight weight; /* first: the pointer that callers hold */
-    char *name;
-    pith_source *source;
-    uint64_t offset;
-    uint64_t memory_offset; /* in the region (pack) */
-    float *values;
-} weight_entry;
-
-struct pith_weights {
-    weight_entry **entries; /* each allocated alone: callers keep pointers */
-    size_t n, capacity;
-    pith_map names;
-    pith_region region;
-    pith_load mode;
-    uint64_t vector_bytes, tensor_bytes; /* after load */
-    bool is_loaded;
-};
 
 pith_status pith_weights_new(pith_weights **out, pith_error *error) {
     *out = pith_alloc_zero(1, sizeof **out);
@@ -63,7 +42,7 @@ void pith_weights_free(pith_weights *weights) {
 
 /* ---- Declaring ---- */
 
-static bool same_shape(const weight_entry *entry, const pith_weight_source *source) {
+static bool same_shape(const pith_weight_entry *entry, const pith_weight_source *source) {
     return entry->weight.type == source->type && entry->source == source->source &&
            entry->offset == source->offset &&
            memcmp(entry->weight.ne, source->ne, sizeof source->ne) == 0;
@@ -90,6 +69,7 @@ static pith_status check_shape(const pith_weight_source *source, pith_error *err
         return pith_fail(error, PITH_ERROR_FORMAT,
                          "tensor %s: its shape needs %" PRIu64 " bytes, the file gives %" PRIu64,
                          source->name, bytes, source->bytes);
+    if (!source->source) return PITH_OK;
     uint64_t end, size = pith_source_size(source->source);
     if (!pith_u64_add(source->offset, bytes, &end) || end > size)
         return pith_fail(error, PITH_ERROR_FORMAT,
@@ -99,8 +79,8 @@ static pith_status check_shape(const pith_weight_source *source, pith_error *err
     return PITH_OK;
 }
 
-static weight_entry *entry_new(const pith_weight_source *source, unsigned roles) {
-    weight_entry *entry = pith_alloc_zero(1, sizeof *entry);
+static pith_weight_entry *entry_new(const pith_weight_source *source, unsigned roles) {
+    pith_weight_entry *entry = pith_alloc_zero(1, sizeof *entry);
     char *name = pith_copy_text(source->name, strlen(source->name));
     if (!entry || !name) {
         pith_free(entry);
@@ -123,7 +103,7 @@ static bool has_room(pith_weights *weights) {
     if (weights->n < weights->capacity) return true;
     size_t capacity = weights->capacity ? weights->capacity * 2 : 64, bytes;
     if (!pith_size_mul(capacity, sizeof(void *), &bytes)) return false;
-    weight_entry **entries = pith_realloc(weights->entries, bytes);
+    pith_weight_entry **entries = pith_realloc(weights->entries, bytes);
     if (!entries) return false;
     weights->entries = entries;
     weights->capacity = capacity;
@@ -138,7 +118,7 @@ pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *so
                          source->name);
     int32_t at;
     if (pith_map_find(&weights->names, pith_span_of(source->name), &at)) {
-        weight_entry *entry = weights->entries[at];
+        pith_weight_entry *entry = weights->entries[at];
         if (!same_shape(entry, source))
             return pith_fail(error, PITH_ERROR_FORMAT, "tensor %s exists twice", source->name);
         entry->weight.roles |= roles;
@@ -147,7 +127,7 @@ pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *so
     }
     pith_status status = check_shape(source, error);
     if (status) return status;
-    weight_entry *entry =
+    pith_weight_entry *entry =
         weights->n < INT32_MAX && has_room(weights) ? entry_new(source, roles) : NULL;
     if (!entry ||
         pith_map_insert(&weights->names, pith_span_of(entry->name), (int32_t)weights->n, &at) < 0) {
@@ -162,30 +142,23 @@ pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *so
 
 /* ---- Deciding where tensors go ---- */
 
-static bool is_tensor(const weight_entry *entry) {
-    return (entry->weight.roles & (PITH_WEIGHT_LINEAR | PITH_WEIGHT_ROWS)) != 0;
-}
-
-static bool is_vector(const weight_entry *entry) {
-    return (entry->weight.roles & PITH_WEIGHT_VECTOR) != 0;
-}
-
 static uint64_t round_up(uint64_t n, uint64_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
-static uint64_t values_bytes(const weight_entry *entry) {
+uint64_t pith_weight_values_bytes(const pith_weight_entry *entry) {
     const uint64_t *ne = entry->weight.ne;
     return round_up(ne[0] * ne[1] * ne[2] * ne[3], VALUES_PADDING) * sizeof(float);
 }
 
-/* Layouts and places for a mode, and the bytes they take. */
-static void lay_out(pith_weights *weights, bool packed, uint32_t features) {
+void pith_weights_lay_out(pith_weights *weights, pith_load mode, uint32_t features) {
+    bool packed = mode == PITH_LOAD_PACK;
+    weights->mode = mode;
     weights->tensor_bytes = weights->vector_bytes = 0;
     for (size_t i = 0; i < weights->n; i++) {
-        weight_entry *entry = weights->entries[i];
-        if (is_vector(entry)) weights->vector_bytes += values_bytes(entry);
-        if (!is_tensor(entry)) continue;
+        pith_weight_entry *entry = weights->entries[i];
+        if (pith_weight_is_vector(entry)) weights->vector_bytes += pith_weight_values_bytes(entry);
+        if (!pith_weight_is_tensor(entry)) continue;
         entry->memory_offset = weights->tensor_bytes;
         uint64_t bytes = pith_pack_layout(&entry->weight, packed, features);
         weights->tensor_bytes += round_up(bytes, TENSOR_ALIGNMENT);
@@ -218,7 +191,7 @@ static pith_status check_memory(uint64_t need, const pith_weights_options *optio
 static pith_status map_all(pith_weights *weights, pith_error *error) {
     for (size_t i = 0; i < weights->n; i++) {
         pith_source *source = weights->entries[i]->source;
-        if (!is_tensor(weights->entries[i]) || pith_source_map(source)) continue;
+        if (!pith_weight_is_tensor(weights->entries[i]) || pith_source_map(source)) continue;
         return pith_fail(error, PITH_ERROR_UNSUPPORTED,
                          "%s cannot be mapped into memory; load with pack instead",
                          pith_source_name(source));
@@ -228,7 +201,7 @@ static pith_status map_all(pith_weights *weights, pith_error *error) {
 
 static pith_status choose_pack(pith_weights *weights, const pith_weights_options *options,
                                double share, pith_error *error) {
-    lay_out(weights, true, options->features);
+    pith_weights_lay_out(weights, PITH_LOAD_PACK, options->features);
     uint64_t need = weights->tensor_bytes + weights->vector_bytes;
     pith_status status = check_memory(need, options, share, error);
     if (status) return status;
@@ -242,7 +215,7 @@ static pith_status choose_pack(pith_weights *weights, const pith_weights_options
 
 static pith_status choose_mmap(pith_weights *weights, const pith_weights_options *options,
                                pith_error *error) {
-    lay_out(weights, false, options->features);
+    pith_weights_lay_out(weights, PITH_LOAD_MMAP, options->features);
     if (options->memory_limit && weights->vector_bytes > options->memory_limit)
         return refuse(weights->vector_bytes, options->memory_limit, "the limit is",
                       "raise the limit", error);
@@ -264,9 +237,9 @@ static pith_status choose_mode(pith_weights *weights, const pith_weights_options
 
 /* ---- Loading ---- */
 
-static pith_status load_vector(weight_entry *entry, bool check, pith_error *error) {
+static pith_status load_vector(pith_weight_entry *entry, bool check, pith_error *error) {
     pith_weight *weight = &entry->weight;
-    size_t bytes = (size_t)values_bytes(entry);
+    size_t bytes = (size_t)pith_weight_values_bytes(entry);
     size_t n = (size_t)(weight->ne[0] * weight->ne[1] * weight->ne[2] * weight->ne[3]);
     const pith_type_info *type = pith_type_get((uint32_t)weight->type);
     float *values = pith_alloc_aligned(bytes);
@@ -297,7 +270,8 @@ static pith_status load_vector(weight_entry *entry, bool check, pith_error *erro
 static pith_status load_vectors(pith_weights *weights, bool check, pith_error *error) {
     pith_status status = PITH_OK;
     for (size_t i = 0; i < weights->n && !status; i++)
-        if (is_vector(weights->entries[i])) status = load_vector(weights->entries[i], check, error);
+        if (pith_weight_is_vector(weights->entries[i]))
+            status = load_vector(weights->entries[i], check, error);
     return status;
 }
 
@@ -308,8 +282,8 @@ static pith_status load_tensors(pith_weights *weights, const pith_weights_option
     size_t n = 0;
     bool mapped = weights->mode == PITH_LOAD_MMAP;
     for (size_t i = 0; i < weights->n; i++) {
-        weight_entry *entry = weights->entries[i];
-        if (!is_tensor(entry)) continue;
+        pith_weight_entry *entry = weights->entries[i];
+        if (!pith_weight_is_tensor(entry)) continue;
         uint8_t *memory = weights->region.data + entry->memory_offset;
         if (mapped) /* never written: in_place */
             memory = (uint8_t *)(uintptr_t)(pith_source_map(entry->source) + entry->offset);
@@ -326,7 +300,7 @@ static void unload(pith_weights *weights) {
     pith_region_close(&weights->region);
     weights->region = (pith_region){0};
     for (size_t i = 0; i < weights->n; i++) {
-        weight_entry *entry = weights->entries[i];
+        pith_weight_entry *entry = weights->entries[i];
         pith_free_aligned(entry->values);
         entry->values = NULL;
         entry->weight.values = NULL;

@@ -2,7 +2,8 @@
  * Weights in memory: declared from file tensors, then loaded all at once, packed into panels or
  * mapped in place (ARCHITECTURE.md, "Memory map"; why mmap mode packs on the fly:
  * docs/decisions/0002-mmap-mode-packs-on-the-fly.md). Immutable after load. Does not know models:
- * who declares what is in model/weights.c. Read next: weight.c, cpu/pack.c. */
+ * who declares what is in model/weights.c. Read next: weight.c, cpu/pack.c; rehearse.h for plans that
+ * are timed without a file. */
 #ifndef PITH_BACKEND_WEIGHT_H
 #define PITH_BACKEND_WEIGHT_H
 
@@ -43,7 +44,7 @@ typedef struct pith_weight_source {
     pith_type type;
     uint32_t n_dims;
     uint64_t ne[4];
-    pith_source *source;    /* must outlive the weights */
+    pith_source *source;    /* must outlive the weights; NULL: there are no bytes to load */
     uint64_t offset, bytes; /* where the tensor lies in the source */
 } pith_weight_source;
 
@@ -70,6 +71,10 @@ pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *so
  * memory_limit or the system cannot hold it (AUTO then takes mmap). */
 pith_status pith_weights_load(pith_weights *weights, const pith_weights_options *options,
                               pith_error *error);
+/* Lays tensors out as a load in this mode (PACK or MMAP) would, and reads nothing:
+ * pith_weights_bytes then tells what it would take. Weights declared without a source can only be
+ * laid out. */
+void pith_weights_lay_out(pith_weights *weights, pith_load mode, uint32_t features);
 pith_load pith_weights_mode(const pith_weights *weights); /* PACK or MMAP, after load */
 uint64_t pith_weights_bytes(const pith_weights *weights); /* resident (pack) or mapped */
 /* Row `row` of a ROWS weight as f32 [ne[0]], from either layout. */

@@ -57,7 +57,17 @@ typedef struct pith_gguf pith_gguf;
 pith_status pith_gguf_open_path(const char *path, pith_gguf **out, pith_error *error);
 /* Takes ownership of source, also on failure. Of a split set only this shard is opened. */
 pith_status pith_gguf_open_source(pith_source *source, pith_gguf **out, pith_error *error);
+/* The same for a file that may hold its header alone (its first bytes, up to somewhere in the
+ * tensor data): tensors are described, and those whose bytes are missing cannot be read. Of a split
+ * set whose other shards are not there only this shard is opened. */
+pith_status pith_gguf_open_header(const char *path, pith_gguf **out, pith_error *error);
 void pith_gguf_close(pith_gguf *gguf);
+
+/* false: bytes of tensors are missing (pith_gguf_open_header). */
+bool pith_gguf_is_whole(const pith_gguf *gguf);
+/* Bytes that the files have when they are whole: to the end of the last tensor of each shard, or
+ * the source's size where that is more. */
+uint64_t pith_gguf_total_bytes(const pith_gguf *gguf);
 
 uint32_t pith_gguf_version(const pith_gguf *gguf);
 uint32_t pith_gguf_alignment(const pith_gguf *gguf);

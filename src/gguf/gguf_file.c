@@ -10,7 +10,9 @@
 
 #include <inttypes.h>
 
-pith_status pith_gguf_open_source(pith_source *source, pith_gguf **out, pith_error *error) {
+/* Takes source in every case. */
+static pith_status open_source(pith_source *source, bool takes_header, pith_gguf **out,
+                               pith_error *error) {
     *out = NULL;
     pith_gguf *gguf = pith_alloc_zero(1, sizeof *gguf);
     pith_source **sources = pith_alloc_zero(1, sizeof(pith_source *));
@@ -23,12 +25,41 @@ pith_status pith_gguf_open_source(pith_source *source, pith_gguf **out, pith_err
     gguf->sources = sources;
     gguf->sources[0] = source;
     gguf->n_shards = 1;
+    gguf->takes_header = takes_header;
     pith_status status = pith_gguf_header_read(gguf, error);
     if (status == PITH_OK)
         *out = gguf;
     else
         pith_gguf_close(gguf);
     return status;
+}
+
+pith_status pith_gguf_open_source(pith_source *source, pith_gguf **out, pith_error *error) {
+    return open_source(source, false, out, error);
+}
+
+pith_status pith_gguf_open_header(const char *path, pith_gguf **out, pith_error *error) {
+    *out = NULL;
+    if (pith_gguf_open_path(path, out, NULL) == PITH_OK) return PITH_OK;
+    pith_source *source;
+    pith_status status = pith_source_open_path(path, &source, error);
+    return status == PITH_OK ? open_source(source, true, out, error) : status;
+}
+
+bool pith_gguf_is_whole(const pith_gguf *gguf) {
+    uint32_t count = 1;
+    pith_status status = pith_gguf_split_count(gguf, &count, NULL);
+    return !gguf->is_cut && status == PITH_OK && count == gguf->n_shards;
+}
+
+uint64_t pith_gguf_total_bytes(const pith_gguf *gguf) {
+    uint64_t total = 0, end = 0;
+    for (uint32_t i = 0; i < gguf->n_shards; i++) total += pith_source_size(gguf->sources[i]);
+    for (size_t i = 0; gguf->is_cut && i < gguf->n_tensors; i++) {
+        uint64_t last = gguf->tensors[i].offset + gguf->tensors[i].bytes; /* checked: below 2^64 */
+        if (last > end) end = last;
+    }
+    return end > total ? end : total;
 }
 
 pith_status pith_gguf_open_path(const char *path, pith_gguf **out, pith_error *error) {

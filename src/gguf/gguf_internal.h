@@ -45,6 +45,8 @@ pith_gguf_shown pith_gguf_label(const pith_source *source);
 struct pith_gguf {
     uint32_t version, alignment;
     uint32_t n_shards;
+    bool takes_header;     /* a file without (all of) its tensors' bytes is no failure */
+    bool is_cut;           /* tensors' bytes are missing */
     pith_source **sources; /* [n_shards], owned */
     pith_gguf_value *values;
     size_t n_values;

@@ -110,7 +110,8 @@ static pith_status place_all(pith_gguf_scan *scan, uint64_t data_start) {
         last = tensor;
         last_end = end;
     }
-    if (last_end > scan->file_bytes)
+    gguf->is_cut = last_end > scan->file_bytes;
+    if (gguf->is_cut && !gguf->takes_header)
         return pith_fail(scan->error, PITH_ERROR_FORMAT,
                          "%s: tensor \"%s\" ends at byte %" PRIu64 ", the file has %" PRIu64
                          " bytes: it is cut short (fetch it again) or broken",

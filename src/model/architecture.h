@@ -55,6 +55,7 @@ struct pith_loader {
     pith_status status; /* the first failure */
     pith_error *error;  /* its text; may be NULL */
     pith_map taken;     /* names of tensors that the architecture asked for */
+    bool is_outline;    /* weights are declared without their bytes */
 };
 
 /* Keeps the first failure. */

@@ -101,10 +101,15 @@ static pith_status load_vocabulary(pith_model *model, const pith_gguf *gguf, boo
 }
 
 /* Reads the keys and declares the weights. */
-static pith_status declare(pith_model *model, const pith_gguf *gguf, pith_error *error) {
+static pith_status declare(pith_model *model, const pith_gguf *gguf, bool is_outline,
+                           pith_error *error) {
     pith_status status = pith_weights_new(&model->weights, error);
     if (status != PITH_OK) return status;
-    pith_loader loader = {.model = model, .gguf = gguf, .arch = model->arch->name, .error = error};
+    pith_loader loader = {.model = model,
+                          .gguf = gguf,
+                          .arch = model->arch->name,
+                          .error = error,
+                          .is_outline = is_outline};
     model->arch->load(&loader);
     pith_load_nothing_left(&loader);
     pith_map_deinit(&loader.taken);
@@ -158,7 +163,7 @@ static pith_status load_all(pith_model *model, const pith_model_options *options
         status = find_architecture(model, model->gguf, error);
     if (status == PITH_OK) status = load_vocabulary(model, model->gguf, options->force, error);
     if (status == PITH_OK && !options->vocab_only) {
-        status = declare(model, model->gguf, error);
+        status = declare(model, model->gguf, false, error);
         if (status == PITH_OK) status = read_weights(model, options, features, error);
     }
     if (status == PITH_OK) status = pith_content_key(model->gguf, &model->content_key, error);
@@ -190,9 +195,28 @@ pith_status pith_model_check(const pith_gguf *gguf, pith_error *error) {
     describe_file(&model, gguf);
     pith_status status = find_architecture(&model, gguf, error);
     if (status == PITH_OK) status = load_vocabulary(&model, gguf, false, error);
-    if (status == PITH_OK) status = declare(&model, gguf, error);
+    if (status == PITH_OK) status = declare(&model, gguf, false, error);
     release_parts(&model);
     return status;
+}
+
+pith_status pith_model_outline(const pith_gguf *gguf, pith_load load, uint32_t features,
+                               pith_model **out, pith_error *error) {
+    *out = NULL;
+    pith_model *model = pith_alloc_zero(1, sizeof *model);
+    if (!model) return pith_fail_memory(error, "model", sizeof *model);
+    model->turn_end = -1;
+    describe_file(model, gguf);
+    pith_status status = find_architecture(model, gguf, error);
+    if (status == PITH_OK) status = load_vocabulary(model, gguf, true, error);
+    if (status == PITH_OK) status = declare(model, gguf, true, error);
+    if (status != PITH_OK) {
+        pith_model_free(model);
+        return status;
+    }
+    pith_weights_lay_out(model->weights, load, features);
+    *out = model;
+    return PITH_OK;
 }
 
 pith_status pith_model_record(const pith_model *model, pith_plan *plan, pith_error *error) {

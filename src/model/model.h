@@ -77,6 +77,12 @@ void pith_model_free(pith_model *model); /* NULL is allowed */
  * vocabulary are checked, no weight is read. */
 pith_status pith_model_check(const pith_gguf *gguf, pith_error *error);
 
+/* A model without its weights' data: keys, shapes, vocabulary and the layout of a load in the
+ * given mode (PACK or MMAP). It can be measured, not run. gguf stays the caller's and must outlive
+ * it. */
+pith_status pith_model_outline(const pith_gguf *gguf, pith_load load, uint32_t features,
+                               pith_model **out, pith_error *error);
+
 /* Records the forward pass. */
 pith_status pith_model_record(const pith_model *model, pith_plan *plan, pith_error *error);
 /* What each layer keeps in the KV cache: shapes[n_layer]. */

@@ -61,12 +61,13 @@ static const pith_weight *find(pith_loader *loader, const char *name, const want
         return NULL;
     }
     if (!check_shape(loader, tensor, want) || !check_type(loader, tensor, want->roles)) return NULL;
-    pith_weight_source source = {.name = tensor->name.data,
-                                 .type = tensor->type,
-                                 .n_dims = tensor->n_dims,
-                                 .source = pith_gguf_source(loader->gguf, tensor->shard),
-                                 .offset = tensor->offset,
-                                 .bytes = tensor->bytes};
+    pith_weight_source source = {
+        .name = tensor->name.data,
+        .type = tensor->type,
+        .n_dims = tensor->n_dims,
+        .source = loader->is_outline ? NULL : pith_gguf_source(loader->gguf, tensor->shard),
+        .offset = tensor->offset,
+        .bytes = tensor->bytes};
     for (int i = 0; i < 4; i++) source.ne[i] = tensor->ne[i];
     int32_t now;
     if (pith_map_insert(&loader->taken, tensor->name, 1, &now) < 0) {
