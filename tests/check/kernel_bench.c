@@ -70,18 +70,22 @@ static double time_mul(const bench *b, pith_type type, const uint8_t *w, size_t 
 
 static void bench_mul(bench *b, pith_type type, const char *function) {
     size_t panel_bytes = pith_panel_bytes(type, K), n_panel = BIG / panel_bytes;
-    double step[9], peak = pith_mul_takes_q8(type) ? b->integer_peak : b->float_peak;
+    static const uint32_t batch[] = {1, 2, 4, 8, 9, 12, 16, 24};
+    double step[sizeof batch / sizeof batch[0]],
+        peak = pith_mul_takes_q8(type) ? b->integer_peak : b->float_peak;
     fill_panels(b, type, b->big, n_panel);
     b->bandwidth = bench_read_bandwidth(b->big, BIG);
-    for (uint32_t n = 1; n <= 8; n *= 2) step[n] = time_mul(b, type, b->big, n_panel, n, RUNS);
+    for (size_t i = 0; i < sizeof batch / sizeof batch[0]; i++)
+        step[i] = time_mul(b, type, b->big, n_panel, batch[i], RUNS);
     double prefill = time_mul(b, type, b->big, N_ROW / 16, TOKENS, RUNS),
            gmac = 1e-9 * TOKENS * (double)N_ROW * K / prefill;
-    double gb = 1e-9 * (double)(n_panel * panel_bytes) / step[1];
-    printf("%-26s decode %5.1f GB/s = %3.0f %% of read %.1f; x2 %.2f x4 %.2f x8 %.2f; 512 tokens "
-           "%6.1f GMAC/s = %2.0f %% of %.0f, "
-           "%.1f cycles a group\n",
-           function, gb, 100.0 * gb / b->bandwidth, b->bandwidth, step[2] / step[1],
-           step[4] / step[1], step[8] / step[1], gmac, 100.0 * gmac / peak, peak,
+    double gb = 1e-9 * (double)(n_panel * panel_bytes) / step[0];
+    printf("%-26s decode %5.1f GB/s = %3.0f %% of read %.1f;", function, gb,
+           100.0 * gb / b->bandwidth, b->bandwidth);
+    for (size_t i = 1; i < sizeof batch / sizeof batch[0]; i++)
+        printf(" x%u %.2f", (unsigned)batch[i], step[i] / step[0]);
+    printf("; 512 tokens %6.1f GMAC/s = %2.0f %% of %.0f, %.1f cycles a group\n", gmac,
+           100.0 * gmac / peak, peak,
            prefill * b->hertz / ((double)TOKENS * (N_ROW / 16) * (K / 32)));
 }
 

@@ -9,12 +9,13 @@
  *   HALVES          s[t]   = fma(fma(cvt(sum1), scale1, cvt(sum0) * scale0), d_x, s[t])
  *
  * Order of loops: tokens of a pass (their codes stay in L2), panels, 256 k, tiles. Chains rest in
- * `acc` between 256 k. Registers: 12 sums, 12 chains, weight, scale (HALVES: 8 sums, 8 p, 8 s). The
- * next tile's codes are prefetched. Few tokens: mul_small_avx512.c and others, which also hold the
- * unpackers. */
+ * `acc` between 256 k. Registers: 12 sums, 12 chains, weight, scale (HALVES: 8 sums, 8 p, 8 s).
+ * Weights of later blocks are prefetched to L2: L1 would lose them to the tokens' codes, and without
+ * it unpacking waits for memory (9 tokens took 5.9 times the time of one, now 4.3; Zen 4).
+ * Few tokens: mul_small_avx512.c and others, which also hold the unpackers. */
 #include "kernel/x86/mul_avx512.h"
 
-enum { PASS = 96, GROUPS = WIDE_GROUPS };
+enum { PASS = 96, GROUPS = WIDE_GROUPS, SPLIT_TOKENS = 3 };
 
 /* What 256 k of a tile's tokens need besides codes. */
 typedef struct scalars {
@@ -52,14 +53,25 @@ ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, __mmas
     stored();
 }
 
-/* sum[t] += code groups first .. last - 1 of group j with the tokens. */
+/* sum[t] += code groups first .. last - 1 of group j with the tokens. Three tokens or fewer don't
+ * fill the pipe by themselves: each then has two sums, which is no matter for integers. */
 ALWAYS_INLINE void dot_groups(const wide_block *w, int j, int first, int last, const tile_rows *x,
                               __m512i *sum, const int T) {
+    __m512i odd[TILE_MAX];
+    UNROLL for (int t = 0; T <= SPLIT_TOKENS && t < T; t++) {
+        odd[t] = _mm512_setzero_si512();
+    }
     UNROLL for (int g = first; g < last; g++) {
         __m512i code = _mm512_load_si512(w->code[j][g]);
         UNROLL for (int t = 0; t < T; t++) {
-            DOT(sum[t], code, tile_row(x, t) + 4 * g);
+            if (T <= SPLIT_TOKENS && g % 2)
+                DOT(odd[t], code, tile_row(x, t) + 4 * g);
+            else
+                DOT(sum[t], code, tile_row(x, t) + 4 * g);
         }
+    }
+    UNROLL for (int t = 0; T <= SPLIT_TOKENS && t < T; t++) {
+        sum[t] = _mm512_add_epi32(sum[t], odd[t]);
     }
 }
 
@@ -213,6 +225,8 @@ ALWAYS_INLINE void pass_panel(const pith_mul *args, const wide_type *type, const
         int n = left < GROUPS ? (int)left : GROUPS;
         type->unpack(&w, panel, n);
         panel += type->chunk_bytes;
+        for (size_t i = 0; i < type->chunk_bytes; i += 64)
+            _mm_prefetch((const char *)panel + AHEAD_L2 + i, _MM_HINT_T1);
         pass_block(args, type, &w, &sums, t0, tokens, g, n, shape);
     }
     for (uint32_t t = 0; t < tokens; t++, y += args->y_stride) {
