@@ -3,7 +3,7 @@
  * tier first; a later line wins. Adding a kernel of a tier is its file and one line here.
  * Invariant: after pith_kernels_init every slot of kernel_list.h is set, for any feature mask.
  * Names are kept beside the pointers by the same SET line, so that reports and the kernel check
- * can't disagree with what runs. Read next: ref/ (what each kernel computes), then x86/. */
+ * can't disagree with what runs. Read next: ref/ (what each kernel computes), then x86/, arm/. */
 #include "kernel/kernel.h"
 #include "kernel/kernel_list.h"
 #include "kernel/panel.h"
@@ -11,6 +11,8 @@
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include "kernel/x86/x86.h"
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#include "kernel/arm/arm.h"
 #endif
 
 #include <string.h>
@@ -154,6 +156,61 @@ static void climb_x86(filling *f, uint32_t features) {
     if (features & PITH_CPU_AVXVNNI) climb_avxvnni(f);
     if (features & PITH_CPU_AVX512) climb_avx512(f);
 }
+#elif defined(__aarch64__) || defined(_M_ARM64)
+static void climb_neon(filling *f) {
+    SET(mul[PITH_TYPE_F32], pith_mul_f32_neon);
+    SET(mul[PITH_TYPE_F16], pith_mul_f16_neon);
+    SET(mul[PITH_TYPE_BF16], pith_mul_bf16_neon);
+    SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_neon);
+    SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_neon);
+    SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_neon);
+    SET(mul[PITH_TYPE_Q5_1], pith_mul_q5_1_neon);
+    SET(mul[PITH_TYPE_Q8_0], pith_mul_q8_0_neon);
+    SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_neon);
+    SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_neon);
+    SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_neon);
+    SET(pack[PITH_TYPE_F32], pith_pack_f32_neon);
+    SET(pack[PITH_TYPE_F16], pith_pack_f16_neon);
+    SET(pack[PITH_TYPE_BF16], pith_pack_bf16_neon);
+    SET(pack[PITH_TYPE_Q4_0], pith_pack_q4_0_neon);
+    SET(pack[PITH_TYPE_Q4_1], pith_pack_q4_1_neon);
+    SET(pack[PITH_TYPE_Q5_0], pith_pack_q5_0_neon);
+    SET(pack[PITH_TYPE_Q5_1], pith_pack_q5_1_neon);
+    SET(pack[PITH_TYPE_Q8_0], pith_pack_q8_0_neon);
+    SET(pack[PITH_TYPE_Q4_K], pith_pack_q4_k_neon);
+    SET(pack[PITH_TYPE_Q5_K], pith_pack_q5_k_neon);
+    SET(pack[PITH_TYPE_Q6_K], pith_pack_q6_k_neon);
+    SET(quantize, pith_quantize_neon);
+    SET(rms_norm, pith_rms_norm_neon);
+    SET(layer_norm, pith_layer_norm_neon);
+    SET(silu_mul, pith_silu_mul_neon);
+    SET(gelu_mul, pith_gelu_mul_neon);
+    SET(gelu_erf_mul, pith_gelu_erf_mul_neon);
+    SET(relu2_mul, pith_relu2_mul_neon);
+    SET(silu, pith_silu_neon);
+    SET(gelu, pith_gelu_neon);
+    SET(gelu_erf, pith_gelu_erf_neon);
+    SET(relu2, pith_relu2_neon);
+    SET(add, pith_add_neon);
+    SET(mul_elements, pith_mul_elements_neon);
+    SET(scale, pith_scale_neon);
+    SET(softcap, pith_softcap_neon);
+    SET(rope_norm, pith_rope_norm_neon);
+    SET(rope_neox, pith_rope_neox_neon);
+    SET(attend_f32, pith_attend_f32_neon);
+    SET(attend_f16, pith_attend_f16_neon);
+    SET(attend_i8, pith_attend_i8_neon);
+    SET(merge, pith_merge_neon);
+    SET(kv_put_f32, pith_kv_put_f32_neon);
+    SET(kv_put_f16, pith_kv_put_f16_neon);
+    SET(kv_put_i8, pith_kv_put_i8_neon);
+    SET(max, pith_max_neon);
+    SET(exp, pith_exp_neon);
+}
+
+static void climb_arm(filling *f, uint32_t features) {
+    if (features & PITH_CPU_NEON) climb_neon(f);
+}
 #endif
 
 static void fill(filling *f, pith_kernels *table, uint32_t features) {
@@ -163,6 +220,8 @@ static void fill(filling *f, pith_kernels *table, uint32_t features) {
     fill_ref(f);
 #if defined(__x86_64__) || defined(_M_X64)
     climb_x86(f, features);
+#elif defined(__aarch64__) || defined(_M_ARM64)
+    climb_arm(f, features);
 #else
     (void)features;
 #endif

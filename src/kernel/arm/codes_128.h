@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Panel blocks taken apart with 128-bit registers (layouts: panel.h): a register holds 4 codes of
+ * 4 rows ("quad"), four of them are a code group. `type` is always a constant. One chunk is 256 k:
+ * a super-block, or up to 8 blocks of 32. For every ARM tier. */
+#ifndef PITH_KERNEL_ARM_CODES_128_H
+#define PITH_KERNEL_ARM_CODES_128_H
+
+#include "kernel/inline.h"
+#include "kernel/kernel.h"
+#include "kernel/panel.h"
+
+#include <arm_neon.h>
+
+enum { GROUPS = 8, CODE_BYTES = GROUPS * 512 };
+
+/* 256 k of a panel: packed codes, or codes unpacked in the order of the tier (dot_*.h). */
+typedef struct chunk {
+    const uint8_t *panel;
+    const int8_t *unpacked; /* CODE_BYTES, signed */
+} chunk;
+
+ALWAYS_INLINE bool is_super(pith_type type) {
+    return type == PITH_TYPE_Q4_K || type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K;
+}
+
+ALWAYS_INLINE bool has_minima(pith_type type) {
+    return type == PITH_TYPE_Q4_1 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q4_K ||
+           type == PITH_TYPE_Q5_K;
+}
+
+/* Sub-blocks with a scale of their own in a group of 32. */
+ALWAYS_INLINE int n_part(pith_type type) {
+    return type == PITH_TYPE_Q6_K ? 2 : 1;
+}
+
+/* What packed codes have too much. */
+ALWAYS_INLINE int code_offset(pith_type type) {
+    return type == PITH_TYPE_Q4_0   ? 8
+           : type == PITH_TYPE_Q5_0 ? 16
+           : type == PITH_TYPE_Q6_K ? 32
+                                    : 0;
+}
+
+/* Bytes of a panel block. */
+ALWAYS_INLINE size_t block_bytes(pith_type type) {
+    switch (type) {
+    case PITH_TYPE_Q4_0: return sizeof(pith_panel_q4_0);
+    case PITH_TYPE_Q4_1: return sizeof(pith_panel_q4_1);
+    case PITH_TYPE_Q5_0: return sizeof(pith_panel_q5_0);
+    case PITH_TYPE_Q5_1: return sizeof(pith_panel_q5_1);
+    case PITH_TYPE_Q8_0: return sizeof(pith_panel_q8_0);
+    case PITH_TYPE_Q4_K: return sizeof(pith_panel_q4_k);
+    case PITH_TYPE_Q5_K: return sizeof(pith_panel_q5_k);
+    default: return sizeof(pith_panel_q6_k);
+    }
+}
+
+ALWAYS_INLINE size_t chunk_bytes(pith_type type) {
+    return is_super(type) ? block_bytes(type) : GROUPS * block_bytes(type);
+}
+
+/* Low or high nibbles of 16 bytes. */
+ALWAYS_INLINE uint8x16_t nibbles(const uint8_t *q, const bool high) {
+    uint8x16_t v = vld1q_u8(q);
+    return high ? vshrq_n_u8(v, 4) : vandq_u8(v, vdupq_n_u8(15));
+}
+
+/* Where bit `bit` of a byte is set: 16. */
+ALWAYS_INLINE uint8x16_t fifth(const uint8_t *h, int bit) {
+    return vandq_u8(vtstq_u8(vld1q_u8(h), vdupq_n_u8((uint8_t)(1 << bit))), vdupq_n_u8(16));
+}
+
+/* Bits 2 i and 2 i + 1 (i constant) of each byte as bits 4 and 5. */
+ALWAYS_INLINE uint8x16_t high_pair(const uint8_t *h, const int i) {
+    uint8x16_t v = vld1q_u8(h);
+    switch (i) {
+    case 0: v = vshlq_n_u8(v, 4); break;
+    case 1: v = vshlq_n_u8(v, 2); break;
+    case 3: v = vshrq_n_u8(v, 2); break;
+    default: break;
+    }
+    return vandq_u8(v, vdupq_n_u8(0x30));
+}
+
+/* Quad `quad` (0..3) of code group i (0..7, constant) of group j = j4 + jj (jj 0..3, constant) of a
+ * chunk; unsigned, but Q8_0 signed. */
+ALWAYS_INLINE uint8x16_t code_quad(const uint8_t *panel, int j4, const int jj, const int i,
+                                   int quad, const pith_type type) {
+    const int j = j4 + jj;
+    const uint8_t *block = is_super(type) ? panel : panel + (size_t)j * block_bytes(type);
+    const int at = 16 * quad;
+    switch (type) {
+    case PITH_TYPE_Q4_0:
+        return nibbles(((const pith_panel_q4_0 *)(const void *)block)->q[i % 4] + at, i >= 4);
+    case PITH_TYPE_Q4_1:
+        return nibbles(((const pith_panel_q4_1 *)(const void *)block)->q[i % 4] + at, i >= 4);
+    case PITH_TYPE_Q5_0: {
+        const pith_panel_q5_0 *b = (const void *)block;
+        return vorrq_u8(nibbles(b->q[i % 4] + at, i >= 4), fifth(b->h + at, i));
+    }
+    case PITH_TYPE_Q5_1: {
+        const pith_panel_q5_1 *b = (const void *)block;
+        return vorrq_u8(nibbles(b->q[i % 4] + at, i >= 4), fifth(b->h + at, i));
+    }
+    case PITH_TYPE_Q8_0:
+        return vreinterpretq_u8_s8(
+            vld1q_s8(((const pith_panel_q8_0 *)(const void *)block)->q[i] + at));
+    case PITH_TYPE_Q4_K:
+        return nibbles(((const pith_panel_q4_k *)(const void *)block)->q[8 * (j >> 1) + i] + at,
+                       jj % 2 == 1);
+    case PITH_TYPE_Q5_K: {
+        const pith_panel_q5_k *b = (const void *)block;
+        return vorrq_u8(nibbles(b->q[8 * (j >> 1) + i] + at, jj % 2 == 1), fifth(b->h[i] + at, j));
+    }
+    default: { /* Q6_K: j4 is the half, jj the quarter */
+        const pith_panel_q6_k_part *part =
+            &((const pith_panel_q6_k *)(const void *)block)->part[j4 >> 2][i];
+        return vorrq_u8(nibbles(part->low[jj % 2] + at, jj >= 2), high_pair(part->high + at, jj));
+    }
+    }
+}
+
+/* The same as numbers. */
+ALWAYS_INLINE int8x16_t code_signed(const uint8_t *panel, int j4, const int jj, const int i,
+                                    int quad, const pith_type type) {
+    int8x16_t code = vreinterpretq_s8_u8(code_quad(panel, j4, jj, i, quad, type));
+    if (code_offset(type) == 0) return code;
+    return vsubq_s8(code, vdupq_n_s8((int8_t)code_offset(type)));
+}
+
+#endif
