@@ -24,17 +24,18 @@ static json_t *describe(const pith_system_info *info) {
 
 static int print_text(const pith_system_info *info) {
     const char *name, *value;
-    printf("pith        %s\ncpu         %s\ntiers       %s\ncores       %d usable\nmemory      "
-           "%.1f GiB, %.1f GiB available\n",
+    printf("pith           %s\ncpu            %s\ntiers          %s\ncores          %d usable\n"
+           "memory         %.1f GiB, %.1f GiB available\n",
            pith_version(), info->cpu, info->features, (int)info->n_cores,
            (double)info->memory_bytes / 1073741824.0,
            (double)info->memory_available_bytes / 1073741824.0);
     char *folder = pith_cli_models_folder();
-    printf("models      %s\narchitectures", folder ? folder : "?");
+    printf("models         %s\narchitectures ", folder ? folder : "?");
     pith_free(folder);
     for (size_t i = 0; (name = pith_system_architecture(i)); i++) printf(" %s", name);
-    printf("\nlibraries  ");
-    for (size_t i = 0; pith_system_library(i, &name, &value); i++) printf(" %s %s", name, value);
+    printf("\nlibraries     ");
+    for (size_t i = 0; pith_system_library(i, &name, &value); i++)
+        printf("%s %s %s", i ? "," : "", name, value);
     printf("\nkernels\n");
     for (size_t i = 0; pith_system_kernel(i, &name, &value); i++)
         printf("  %-24s %s\n", name, value);

@@ -101,7 +101,10 @@ int pith_command_list(int argc, char **argv) {
         if (code < 0) json_array_append_new(models, describe(folder, names.items[i], !json));
         pith_free(names.items[i]);
     }
-    if (code < 0 && names.n == 0) fprintf(stderr, "note: there are no models in %s\n", folder);
+    if (code < 0 && names.n == 0)
+        fprintf(stderr,
+                "note: there are no models in %s; put GGUF files there, or give -m a path\n",
+                folder);
     if (code < 0)
         code = json ? pith_cli_print_json(json_pack("{s:o, s:O}", "folder",
                                                     pith_cli_json_string(folder), "models", models))

@@ -187,7 +187,7 @@ int pith_command_logits(int argc, char **argv) {
     const pith_cli_option own[] = {
         {"ids", 0, PITH_CLI_TEXT, &o.ids, "1,2,3", "the token ids", 0, 0},
         {"ids-file", 0, PITH_CLI_TEXT, &o.ids_file, "FILE",
-         "ids in a file, separated by commas or white space (- is standard input)", 0, 0},
+         "ids with commas or white space between (- is standard input)", 0, 0},
         {"out", 'o', PITH_CLI_TEXT, &o.out, "OUT.f32",
          "where the logits go (default: standard output)", 0, 0},
         {"trace", 0, PITH_CLI_TEXT, &o.trace, "DIR", "also write every named buffer into DIR", 0,

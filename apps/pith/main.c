@@ -30,10 +30,15 @@ static void print_help(FILE *out) {
             pith_version());
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fprintf(
-        out,
-        "\n`pith COMMAND --help` tells each command's options. A MODEL is a path or a name that\n"
-        "`pith list` shows.\n");
+    fprintf(out, "\n`pith COMMAND --help` tells each command's options, `pith --version` the "
+                 "version. A MODEL\n"
+                 "is a path or a name that `pith list` shows.\n");
+}
+
+static const command_row *find_command(const char *name) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0) return &commands[i];
+    return NULL;
 }
 
 int main(int argc, char **argv) {
@@ -45,7 +50,13 @@ int main(int argc, char **argv) {
     }
     const char *name = argv[1];
     pith_cli_watch_faults();
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+    char help[] = "--help";
+    char *words[] = {argv[0], argv[1], help, NULL};
+    if (strcmp(name, "help") == 0 && argc > 2 && argv[2][0] != '-') { /* `pith help COMMAND` */
+        name = words[1] = argv[2];
+        argv = words, argc = 3;
+    } else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
+               strcmp(name, "help") == 0) {
         print_help(stdout);
         return pith_cli_finish();
     }
@@ -53,8 +64,8 @@ int main(int argc, char **argv) {
         printf("pith %s\n", pith_version());
         return pith_cli_finish();
     }
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+    const command_row *command = find_command(name);
+    if (command) return command->run(argc - 1, argv + 1);
     fprintf(stderr, "pith: there is no command '%s'; `pith --help` lists them\n", name);
     return PITH_EXIT_USAGE;
 }

@@ -51,7 +51,7 @@ static void print_help(const pith_cli_command *command) {
                  option->kind == PITH_CLI_FLAG ? "" : option->value);
         printf("  %-34s %s\n", left, option->help);
     }
-    printf("       %-29s %s\n", "--help", "this text");
+    printf("  %-34s %s\n", "-h, --help", "this text");
     if (command->more) printf("\n%s\n", command->more);
 }
 
@@ -155,7 +155,7 @@ static int take_option(const pith_cli_command *command, int argc, char **argv, i
     const char *word = argv[*at];
     const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
     size_t size = equals ? (size_t)(equals - word) : strlen(word);
-    if (size == 6 && memcmp(word, "--help", 6) == 0) {
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         print_help(command);
         return pith_cli_finish();
     }

@@ -45,12 +45,10 @@ enum {
 static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
     const pith_cli_option own[OWN_OPTIONS] = {
         {"predict", 'n', PITH_CLI_INT, &o->max_tokens, "N",
-         "tokens to make at most (default: until the reply ends)", 0, 1 << 24},
+         "tokens to make at most (default: 0, until the reply ends)", 0, 1 << 24},
         {"system", 's', PITH_CLI_TEXT, &o->system, "TEXT", "system prompt", 0, 0},
         {"file", 'f', PITH_CLI_TEXT, &o->file, "FILE",
-         "read the prompt from a file; PROMPT follows it where both are given (- is standard "
-         "input)",
-         0, 0},
+         "prompt from FILE (- is standard input); PROMPT follows it", 0, 0},
         {"raw", 0, PITH_CLI_FLAG, &o->raw, "",
          "continue the prompt as it stands, without the chat template", 0, 0},
         {"parse-special", 0, PITH_CLI_FLAG, &o->parse_special, "",

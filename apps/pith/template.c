@@ -51,8 +51,7 @@ int pith_command_template(int argc, char **argv) {
         {"file", 0, PITH_CLI_TEXT, &o.file, "T.jinja",
          "a template in a file instead (- is standard input)", 0, 0},
         {"context", 0, PITH_CLI_TEXT, &o.context, "C.json",
-         "the variables: an object with \"messages\" and what else it reads (- is standard input)",
-         0, 0},
+         "the variables, {\"messages\": [...], ...} (- is standard input)", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o.json, "", "{\"text\"}", 0, 0},
     };
     pith_cli_command command = {

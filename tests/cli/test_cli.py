@@ -83,6 +83,11 @@ def case_help_of_every_command():
         result = pith(command, "--help")
         expect(result.code == 0 and f"pith {command}" in result.text, command, result.text, result.message)
         expect("--json" in result.text, f"{command} has no --json")
+        expect(all(len(line) <= 100 for line in result.text.splitlines()), "a line has more than 100 columns:", result.text)
+        for same in (pith(command, "-h"), pith("help", command)):
+            expect(same.code == 0 and same.text == result.text, command, same.text, same.message)
+    expect(pith("help").text == pith("-h").text == top.text, "help differs")
+    fails(pith("help", "frobnicate"), 2, "frobnicate")
 
 
 def case_version():
@@ -233,6 +238,7 @@ def case_list():
     with temporary() as home:
         result = pith("list", "--json", env={"PITH_HOME": home})
         expect(result.code == 0 and result.json["models"] == [], result.text, result.message)
+        expect("put GGUF files there" in result.message, result.message)
         os.mkdir(os.path.join(home, "models"))
         shutil.copy(TINY, os.path.join(home, "models", "tiny.gguf"))
         open(os.path.join(home, "models", "broken.gguf"), "wb").write(b"GGUF")
@@ -247,6 +253,8 @@ def case_doctor():
     result = pith("doctor", "--json")
     expect(result.code == 0, result.message)
     expect("llama" in result.json["architectures"] and result.json["cores"] >= 1 and len(result.json["kernels"]) > 20, result.text)
+    table = pith("doctor").text.split("kernels\n")[0].splitlines()
+    expect(all(line[14] == " " and line[15] != " " for line in table), "the values begin in different columns:", table)
     lowered = pith("doctor", "--json", env={"PITH_CPU": "ref"})
     expect(all(not name.endswith(("_avx2", "_avx512", "_avxvnni", "_neon")) for name in lowered.json["kernels"].values()), lowered.text)
     fails(pith("doctor", env={"PITH_CPU": "avx99"}), 1, "avx99", "avx2")
