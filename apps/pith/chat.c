@@ -128,7 +128,7 @@ int pith_command_chat(int argc, char **argv) {
     const pith_cli_option own[OWN_OPTIONS] = {
         {"system", 's', PITH_CLI_TEXT, &o.system, "TEXT", "system prompt", 0, 0},
         {"predict", 'n', PITH_CLI_INT, &o.max_tokens, "N",
-         "tokens a reply has at most (default: until it ends)", 0, 1 << 24},
+         "tokens a reply has at most (default: 0, until it ends)", 0, 1 << 24},
         {"json", 0, PITH_CLI_FLAG, &o.json, "",
          "one JSON line a reply, {\"error\"} when there is none", 0, 0},
     };

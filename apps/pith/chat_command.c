@@ -56,16 +56,17 @@ static void command_undo(pith_chat_state *s, const char *rest) {
     pith_free(text);
 }
 
+/* Asks for a reply, so that a failure is told as one: with --json a line is waited for. */
 static void command_edit(pith_chat_state *s, const char *rest) {
-    if (!rest[0]) {
-        fputs("note: /edit needs a TEXT\n", stderr);
-        return;
-    }
-    char *text = pith_chat_undo(&s->chat);
+    pith_error error = {0};
+    char *text = rest[0] ? pith_chat_undo(&s->chat) : NULL;
     if (text)
         pith_chat_exchange(s, rest);
+    else if (rest[0])
+        pith_chat_tell(s, pith_fail(&error, PITH_ERROR_NOT_FOUND, "there is nothing to edit"),
+                       &error);
     else
-        fputs("note: there is nothing to edit\n", stderr);
+        pith_chat_tell(s, pith_fail(&error, PITH_ERROR_ARGUMENT, "/edit needs a TEXT"), &error);
     pith_free(text);
 }
 
@@ -78,7 +79,7 @@ static bool start_anew(pith_chat_state *s) {
 
 static void command_clear(pith_chat_state *s, const char *rest) {
     (void)rest;
-    start_anew(s);
+    if (start_anew(s)) fputs("note: started anew\n", stderr);
 }
 
 static void command_system(pith_chat_state *s, const char *rest) {
@@ -174,7 +175,7 @@ static void command_load(pith_chat_state *s, const char *rest) {
 static void command_stats(pith_chat_state *s, const char *rest) {
     (void)rest;
     pith_cli_print_stats(&s->chat.last);
-    fprintf(stderr, "context %zu of %zu\n", pith_session_length(s->chat.session), s->chat.capacity);
+    fprintf(stderr, "context %zu of %zu\n", pith_chat_n_tokens(&s->chat), s->chat.capacity);
 }
 
 static void command_help(pith_chat_state *s, const char *rest) {

@@ -55,6 +55,8 @@ pith_status pith_chat_retry(pith_chat *chat, pith_error *error);
  * pith_free, or NULL when there is none. */
 char *pith_chat_undo(pith_chat *chat);
 pith_span pith_chat_last_text(const pith_chat *chat);
+/* Tokens that the messages take: the session may still hold those of messages taken back. */
+size_t pith_chat_n_tokens(const pith_chat *chat);
 
 /* ---- Line input (chat_line.c): editing and history where the terminal allows it ---- */
 typedef struct pith_chat_lines {

@@ -38,6 +38,10 @@ pith_span pith_chat_last_text(const pith_chat *chat) {
     return (pith_span){chat->text.data + chat->reply_from, chat->reply_size};
 }
 
+size_t pith_chat_n_tokens(const pith_chat *chat) {
+    return chat->n_marks ? chat->marks[chat->n_marks - 1].n_ids : 0;
+}
+
 /* ---- Messages ---- */
 
 /* Keeps the first n messages and the marks that hold with them. */

@@ -364,6 +364,17 @@ def case_a_failure_is_a_json_line_too():
     expect(made[2].get("error") or made[2]["timings"]["cache_n"] > 0, made[2])
 
 
+def case_a_command_that_asks_for_a_reply_gives_a_json_line():
+    made = replies(piped(["/retry", "/edit", "/edit Hello", "Hello"], "-n", 4, "--json"))
+    expect([list(m)[0] for m in made] == ["error", "error", "error", "text"], made)
+
+
+def case_the_context_in_use_is_that_of_the_messages():
+    lines = ["/stats", "Hello", "/stats", "Again", "/stats", "/undo", "/stats", "/clear", "/stats"]
+    told = [int(n) for n in re.findall(rb"context (\d+) of", piped(lines, "-n", 4).stderr)]
+    expect(told[0] == told[4] == 0 < told[1] == told[3] < told[2], told)
+
+
 def case_a_full_context_is_told():
     result = piped(["Hello"], "--ctx", "40", "--json")
     made = replies(result)
