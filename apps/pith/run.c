@@ -145,7 +145,11 @@ static int print_result(const run_options *o, const run_state *s) {
     if (o->stats) pith_cli_print_stats(&s->made);
     if (!o->json) {
         if (text->size && text->data[text->size - 1] != '\n') fputc('\n', stdout);
-        return pith_cli_finish();
+        int code = pith_cli_finish();
+        if (s->made.stop == PITH_STOP_CONTEXT)
+            fprintf(stderr, "note: the context of %d tokens is full; --ctx makes it longer\n",
+                    (int)pith_engine_describe(s->engine).n_ctx);
+        return code;
     }
     pith_cli_reply reply = {.model = s->model,
                             .engine = s->engine,
@@ -176,6 +180,11 @@ static int generate(const run_options *o, run_state *s) {
         pith_generate(s->session, s->sampler, s->ids, s->n_ids, &options, &s->made, &error);
     pith_cli_interrupt_watch(NULL);
     pith_cli_progress_end(&s->output.progress);
+    int32_t n_ctx = pith_engine_describe(s->engine).n_ctx;
+    if (status == PITH_ERROR_LIMIT && s->n_ids > (size_t)n_ctx)
+        return pith_cli_fail_text(
+            "the prompt has %zu tokens, the context holds %d: shorten it or give a larger --ctx",
+            s->n_ids, (int)n_ctx);
     if (status != PITH_OK) return pith_cli_fail(&error);
     if (s->output.failed) return pith_cli_fail_text("standard output could not be written");
     if (s->output.text.failed) return pith_cli_fail_text("out of memory for the reply's text");

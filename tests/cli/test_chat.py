@@ -379,6 +379,10 @@ def case_a_full_context_is_told():
     result = piped(["Hello"], "--ctx", "40", "--json")
     made = replies(result)
     expect(made[0]["stop_reason"] == "context" and b"context is full" in result.stderr, made, result.stderr)
+    one = subprocess.run([PROGRAM, "run", "-m", tiny_model(), "--ctx", "40", "Hello"], capture_output=True, timeout=60, check=False)
+    expect(one.returncode == 0 and b"the context of 40 tokens is full" in one.stderr, one.stderr)
+    none = subprocess.run([PROGRAM, "run", "-m", tiny_model(), "--ctx", "8", "Hello"], capture_output=True, timeout=60, check=False)
+    expect(none.returncode == 1 and b"the context holds 8" in none.stderr and b"--ctx" in none.stderr, none.stderr)
 
 
 def main():
