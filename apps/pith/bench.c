@@ -2,7 +2,7 @@
  * `pith bench`: prefill and decode speed at given lengths and depths. Field names are those of
  * llama-bench, with more behind them: percentiles, cold latencies of the first 16 tokens, time to
  * first token, peak memory, content key.
- * Invariant: each test warms up once, then repeats; nothing else runs between. Printing is in
+ * Invariant: each test warms up once, then repeats; nothing else runs within one. Printing is in
  * bench_print.c. */
 #include "pith/bench.h"
 
@@ -88,6 +88,8 @@ typedef struct bench_state {
     pith_session *session;
     int32_t *ids; /* [n_ids] random ids */
     size_t n_ids;
+    size_t n_runs, n_runs_done;
+    pith_cli_progress progress; /* drawn between runs, never within one */
     pith_error error;
 } bench_state;
 
@@ -108,6 +110,7 @@ static double one_run(bench_state *s, const pith_bench_row *row, double *token_n
         if (token_ns) token_ns[i] = (double)(pith_clock_ns() - before);
     }
     double ns = (double)(pith_clock_ns() - start);
+    pith_cli_progress_step(&s->progress, (double)++s->n_runs_done / (double)s->n_runs);
     return pith_session_truncate(s->session, depth, &s->error) == PITH_OK ? ns : -1;
 }
 
@@ -204,6 +207,12 @@ typedef struct bench_lists {
     number_list prompts, predicts, depths, threads;
 } bench_lists;
 
+static size_t n_used(const number_list *lengths) {
+    size_t n = 0;
+    for (size_t i = 0; i < lengths->n; i++) n += lengths->items[i] != 0;
+    return n;
+}
+
 /* All tests with one number of threads. */
 static int run_threads(bench_state *s, const bench_options *o, const bench_lists *l,
                        int32_t n_threads, const pith_model *model) {
@@ -241,8 +250,12 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
     s.n_ids = (size_t)largest(&l->depths) +
               (size_t)(longest > PITH_BENCH_COLD ? longest : PITH_BENCH_COLD);
     if (!random_ids(&s, s.report.model.n_vocab)) code = pith_cli_fail(&s.error);
+    s.n_runs = l->threads.n * l->depths.n * (n_used(&l->prompts) + n_used(&l->predicts)) *
+               ((size_t)o->repetitions + !o->no_warmup);
+    s.progress = pith_cli_progress_start("measuring");
     for (size_t i = 0; code < 0 && i < l->threads.n; i++)
         code = run_threads(&s, o, l, l->threads.items[i], model);
+    pith_cli_progress_end(&s.progress);
     s.report.peak_bytes = pith_memory_peak();
     if (code < 0) code = pith_bench_print(&s.report, (pith_bench_format)o->format);
     for (size_t i = 0; i < s.report.n_rows; i++) {
