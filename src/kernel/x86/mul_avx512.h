@@ -14,7 +14,9 @@
 
 #include <immintrin.h>
 
-enum { TILE_MAX = 12, FEW_TOKENS = 8 /* up to here codes are unpacked on the fly */ };
+/* Up to SOME_TOKENS each panel is met with FEW_TOKENS at a time, its codes unpacked on the fly: from
+ * the second time on it lies in the cache. More tokens repay unpacking to memory. */
+enum { TILE_MAX = 12, FEW_TOKENS = 8, SOME_TOKENS = 32 };
 
 /* Software prefetch of weights, for few tokens. One or two are bound by memory: lines go to L1.
  * More are bound by products:
@@ -45,6 +47,20 @@ ALWAYS_INLINE tile_rows tile_rows_at(const pith_q8 *q8, uint32_t t0, int n) {
 
 ALWAYS_INLINE const int8_t *tile_row(const tile_rows *rows, int t) {
     return rows->base[t / 3] + (size_t)(t % 3) * rows->stride;
+}
+
+/* The product for at most FEW_TOKENS tokens from t on. q8: room for what it points at. */
+ALWAYS_INLINE pith_mul tokens_from(const pith_mul *args, uint32_t t, pith_q8 *q8) {
+    pith_mul part = *args;
+    *q8 = *args->q8;
+    q8->q += t * q8->q_stride;
+    q8->d += t * q8->d_stride;
+    q8->sum += t * q8->d_stride;
+    q8->sum16 += 2 * t * q8->d_stride;
+    part.q8 = q8;
+    part.n = args->n - t < FEW_TOKENS ? args->n - t : FEW_TOKENS;
+    part.y += t * args->y_stride;
+    return part;
 }
 
 /* Moves all rows on by one group. The barrier keeps gcc from making twelve pointers of them. */

@@ -166,25 +166,32 @@ static void unpack(wide_block *out, const uint8_t *w, int n) {
     for (int s = 0; s < 2 * GROUPS; s++) _mm512_store_ps(out->scale[s / 2][s % 2], scale_of(b, s));
 }
 
+ALWAYS_INLINE void few_tokens(const pith_mul *args, const uint8_t *w, float *y) {
+    switch (args->n) {
+    case 1: tile(args, w, y, 1); break;
+    case 2: tile(args, w, y, 2); break;
+    case 3: tile(args, w, y, 3); break;
+    case 4: tile(args, w, y, 4); break;
+    case 5: tile(args, w, y, 5); break;
+    case 6: tile(args, w, y, 6); break;
+    case 7: tile(args, w, y, 7); break;
+    case 8: tile(args, w, y, 8); break;
+    default: break;
+    }
+}
+
 void pith_mul_q6_k_avx512(const pith_mul *args) {
     static const wide_type wide = {unpack, sizeof(pith_panel_q6_k), WIDE_HALVES, 0};
-    if (args->n > FEW_TOKENS) {
+    if (args->n > SOME_TOKENS) {
         pith_mul_wide_avx512(args, &wide);
         return;
     }
     for (uint32_t p = 0; p < args->n_panel; p++) {
         const uint8_t *w = (const uint8_t *)args->w + p * args->panel_bytes;
-        float *y = args->y + PITH_PANEL_ROWS * (size_t)p;
-        switch (args->n) {
-        case 1: tile(args, w, y, 1); break;
-        case 2: tile(args, w, y, 2); break;
-        case 3: tile(args, w, y, 3); break;
-        case 4: tile(args, w, y, 4); break;
-        case 5: tile(args, w, y, 5); break;
-        case 6: tile(args, w, y, 6); break;
-        case 7: tile(args, w, y, 7); break;
-        case 8: tile(args, w, y, 8); break;
-        default: break;
+        for (uint32_t t = 0; t < args->n; t += FEW_TOKENS) {
+            pith_q8 q8;
+            pith_mul part = tokens_from(args, t, &q8);
+            few_tokens(&part, w, part.y + PITH_PANEL_ROWS * (size_t)p);
         }
     }
 }

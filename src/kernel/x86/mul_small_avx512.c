@@ -162,24 +162,31 @@ ALWAYS_INLINE void unpack(wide_block *out, const uint8_t *w, int n, const kind t
     }
 }
 
+ALWAYS_INLINE void few_tokens(const pith_mul *args, const uint8_t *w, float *y, const kind type) {
+    switch (args->n) {
+    case 1: tile(args, w, y, 1, type); break;
+    case 2: tile(args, w, y, 2, type); break;
+    case 3: tile(args, w, y, 3, type); break;
+    case 4: tile(args, w, y, 4, type); break;
+    case 5: tile(args, w, y, 5, type); break;
+    case 6: tile(args, w, y, 6, type); break;
+    case 7: tile(args, w, y, 7, type); break;
+    case 8: tile(args, w, y, 8, type); break;
+    default: break;
+    }
+}
+
 ALWAYS_INLINE void mul(const pith_mul *args, const wide_type *wide, const kind type) {
-    if (args->n > FEW_TOKENS) {
+    if (args->n > SOME_TOKENS) {
         pith_mul_wide_avx512(args, wide);
         return;
     }
     for (uint32_t p = 0; p < args->n_panel; p++) {
         const uint8_t *w = (const uint8_t *)args->w + p * args->panel_bytes;
-        float *y = args->y + PITH_PANEL_ROWS * (size_t)p;
-        switch (args->n) {
-        case 1: tile(args, w, y, 1, type); break;
-        case 2: tile(args, w, y, 2, type); break;
-        case 3: tile(args, w, y, 3, type); break;
-        case 4: tile(args, w, y, 4, type); break;
-        case 5: tile(args, w, y, 5, type); break;
-        case 6: tile(args, w, y, 6, type); break;
-        case 7: tile(args, w, y, 7, type); break;
-        case 8: tile(args, w, y, 8, type); break;
-        default: break;
+        for (uint32_t t = 0; t < args->n; t += FEW_TOKENS) {
+            pith_q8 q8;
+            pith_mul part = tokens_from(args, t, &q8);
+            few_tokens(&part, w, part.y + PITH_PANEL_ROWS * (size_t)p, type);
         }
     }
 }
