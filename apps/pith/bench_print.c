@@ -110,35 +110,46 @@ static int print_csv(const pith_bench_report *r) {
     return pith_cli_finish();
 }
 
+static void print_profile(const pith_bench_report *r) {
+    double all_ms = 0;
+    for (size_t i = 0; i < r->n_profile; i++) all_ms += r->profile[i].ms;
+    printf("\n| operation                |    calls |         ms | share |\n"
+           "|:-------------------------|---------:|-----------:|------:|\n");
+    for (size_t i = 0; i < r->n_profile; i++)
+        printf("| %-24s | %8" PRIu64 " | %10.2f | %3.0f %% |\n", r->profile[i].operation,
+               r->profile[i].n_calls, r->profile[i].ms,
+               all_ms > 0 ? r->profile[i].ms / all_ms * 100 : 0.0);
+}
+
 static int print_md(const pith_bench_report *r) {
     printf("%s: %s, %.1f MB of weights, %.1f M parameters, content key %016" PRIx64
            "\npith %s, %s, KV %s, loaded in %.0f ms, peak memory %.1f MB\n\n",
            r->file, r->model.type, (double)r->model.weight_bytes * 1e-6,
            (double)r->model.n_parameters * 1e-6, r->model.content_key, pith_version(), r->backend,
            r->kv_type, r->load_ms, (double)r->peak_bytes * 1e-6);
-    printf("| threads | test | tok/s | +- | p50 ms | p95 ms | token p50 ms | token p99 ms "
-           "|\n|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    printf("| threads |         test |     tok/s |       +- |   p50 ms |   p95 ms | token p50 ms "
+           "| token p99 ms |\n"
+           "|--------:|-------------:|----------:|---------:|---------:|---------:|-------------:"
+           "|-------------:|\n");
     for (size_t i = 0; i < r->n_rows; i++) {
         const pith_bench_row *row = &r->rows[i];
         char name[48];
         row_name(row, name, sizeof name);
-        printf("| %d | %s | %.2f | %.2f | %.2f | %.2f |", (int)row->n_threads, name, row->avg_ts,
-               row->stddev_ts, pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6,
+        printf("| %7d | %12s | %9.2f | %8.2f | %8.2f | %8.2f |", (int)row->n_threads, name,
+               row->avg_ts, row->stddev_ts,
+               pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6,
                pith_bench_percentile(row->sorted_ns, row->n_samples, 0.95) * 1e-6);
         if (row->n_tokens)
-            printf(" %.2f | %.2f |\n",
+            printf(" %12.2f | %12.2f |\n",
                    pith_bench_percentile(row->token_ns, row->n_tokens, 0.5) * 1e-6,
                    pith_bench_percentile(row->token_ns, row->n_tokens, 0.99) * 1e-6);
         else
-            printf(" | |\n");
+            printf(" %12s | %12s |\n", "", "");
     }
     printf("\ncold start, ms per token:");
     for (size_t i = 0; i < PITH_BENCH_COLD; i++) printf(" %.1f", r->cold_ms[i]);
     printf("\n");
-    if (r->n_profile) printf("\n| operation | calls | ms |\n|--|--:|--:|\n");
-    for (size_t i = 0; i < r->n_profile; i++)
-        printf("| %s | %" PRIu64 " | %.2f |\n", r->profile[i].operation, r->profile[i].n_calls,
-               r->profile[i].ms);
+    if (r->n_profile) print_profile(r);
     return pith_cli_finish();
 }
 

@@ -613,7 +613,9 @@ def case_bench():
     expect(csv.code == 0 and len(csv.text.splitlines()) == 3 and len({line.count(",") for line in csv.text.splitlines()}) == 1, csv.text)
     fails(pith("bench", "-m", TINY, "-p", "600", "-n", "0", "-r", "1"), 1, "600", "512")
     md = pith("bench", "-m", TINY, "-p", "16", "-n", "4", "-r", "1", "--profile")
-    expect(md.code == 0 and "pp16" in md.text and "tg4" in md.text and "| operation |" in md.text, md.text)
+    expect(md.code == 0 and "pp16" in md.text and "tg4" in md.text and "| operation " in md.text, md.text)
+    profile = md.text[md.text.index("| operation "):].splitlines()
+    expect(len({len(line) for line in profile}) == 1, "the profile is not aligned:", md.text)
     names = {r["operation"] for r in pith("bench", "-m", TINY, "-p", "16", "-n", "4", "-r", "1", "-t", "1,2", "--profile", "--json").json[0]["profile"]}
     expect(names and all(n.isprintable() and n.strip() == n and n for n in names) and any("attend" in n for n in names), names)
 
