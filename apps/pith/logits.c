@@ -205,5 +205,7 @@ int pith_command_logits(int argc, char **argv) {
         code = pith_cli_usage(&command, "give either --ids or --ids-file");
     if (code < 0 && o.json && !o.out)
         code = pith_cli_usage(&command, "--json needs -o, since the logits go to standard output");
+    if (code < 0 && !o.out && pith_cli_is_terminal(stdout))
+        code = pith_cli_usage(&command, "logits are bytes and no text for a terminal: give -o");
     return code < 0 ? run(&command, &o) : code;
 }

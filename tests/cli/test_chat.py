@@ -269,6 +269,11 @@ def case_ctrl_c_while_the_conversation_is_read():
     expect(t.end() == 0)
 
 
+def case_logits_do_not_go_to_a_terminal():
+    t = Terminal("logits", "-m", tiny_model(), "--ids", "1")
+    expect(t.left() == 2 and "give -o" in t.plain(), t.process.returncode, t.plain())
+
+
 def case_run_tells_progress_and_stops_before_the_first_token():
     with tempfile.TemporaryDirectory(prefix="pith-chat-") as folder:
         path = os.path.join(folder, "p.txt")
