@@ -47,6 +47,7 @@ ALWAYS_INLINE void dot_words(int32x4_t (*sum)[4], const chunk *w, const tokens *
                 }
             }
         }
+        if (!wide) read_again();
     }
     UNROLL for (int t = 0; t < T; t++) {
         UNROLL for (int q = 0; q < Q; q++) {
@@ -79,6 +80,7 @@ ALWAYS_INLINE void dot_bytes(int32x4_t (*sum)[4], const chunk *w, const tokens *
                 low[t][q] = vpadalq_s16(low[t][q], multiply_add(a, w1, x1, false));
                 high[t][q] = vpadalq_s16(high[t][q], multiply_add(b, w1, x1, true));
             }
+            read_again();
         }
     }
     UNROLL for (int t = 0; t < T; t++) {
