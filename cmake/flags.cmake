@@ -44,7 +44,7 @@ set(PITH_TIER_FLAGS_avxvnni -mavx2 -mfma -mf16c -mavxvnni)
 set(PITH_TIER_FLAGS_avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni)
 set(PITH_TIER_FLAGS_neon "")
 set(PITH_TIER_FLAGS_dotprod -march=armv8.2-a+dotprod+fp16)
-set(PITH_TIER_FLAGS_i8mm -march=armv8.6-a+i8mm+fp16)
+set(PITH_TIER_FLAGS_i8mm -march=armv8.2-a+dotprod+fp16+i8mm)
 
 function(pith_tier_flags)
   foreach(file ${ARGN})

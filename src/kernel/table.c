@@ -220,9 +220,21 @@ static void climb_dotprod(filling *f) {
     SET(attend_i8, pith_attend_i8_dotprod);
 }
 
+static void climb_i8mm(filling *f) {
+    SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_i8mm);
+    SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_i8mm);
+    SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_i8mm);
+    SET(mul[PITH_TYPE_Q5_1], pith_mul_q5_1_i8mm);
+    SET(mul[PITH_TYPE_Q8_0], pith_mul_q8_0_i8mm);
+    SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_i8mm);
+    SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_i8mm);
+    SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_i8mm);
+}
+
 static void climb_arm(filling *f, uint32_t features) {
     if (features & PITH_CPU_NEON) climb_neon(f);
     if (features & PITH_CPU_DOTPROD) climb_dotprod(f);
+    if (features & PITH_CPU_I8MM) climb_i8mm(f);
 }
 #endif
 

@@ -59,6 +59,12 @@ ALWAYS_INLINE size_t chunk_bytes(pith_type type) {
     return is_super(type) ? block_bytes(type) : GROUPS * block_bytes(type);
 }
 
+/* What was loaded is loaded again, and loads stay where they are written: gcc would rather read all
+ * codes of a few groups at once and spill them. */
+ALWAYS_INLINE void read_again(void) {
+    __asm__ volatile("" ::: "memory");
+}
+
 /* Low or high nibbles of 16 bytes. */
 ALWAYS_INLINE uint8x16_t nibbles(const uint8_t *q, const bool high) {
     uint8x16_t v = vld1q_u8(q);

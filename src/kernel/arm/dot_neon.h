@@ -47,7 +47,7 @@ ALWAYS_INLINE void dot_words(int32x4_t (*sum)[4], const chunk *w, const tokens *
                 }
             }
         }
-        if (!wide) read_again();
+        if (!wide || type == PITH_TYPE_Q6_K) read_again();
     }
     UNROLL for (int t = 0; t < T; t++) {
         UNROLL for (int q = 0; q < Q; q++) {

@@ -38,12 +38,6 @@ ALWAYS_INLINE int8x16_t code_at(const chunk *w, int j4, const int jj, const int 
     return vreinterpretq_s8_u8(code_quad(w->panel, j4, jj, i, quad, type));
 }
 
-/* What was loaded is loaded again, and loads stay where they are written: gcc would rather read all
- * codes of a few groups at once and spill them. */
-ALWAYS_INLINE void read_again(void) {
-    __asm__ volatile("" ::: "memory");
-}
-
 /* Factors of 4 rows as the cells of a tile need them. */
 ALWAYS_INLINE void factor_store(float *out, int quad, float32x4_t rows) {
     vst1q_f32(out + 4 * quad, rows);

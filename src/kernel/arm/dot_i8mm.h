@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The integer dot product of tiers with 128-bit registers, SMMLA form: a register ("cell") holds 2
+ * rows of 2 tokens and gets the products of 8 k of each in one instruction, 32 of them. Cells stay
+ * in that order until the end: factors of rows and tokens are laid out for it.
+ *
+ *   cell     t0.r0  t0.r1  t1.r0  t1.r1
+ *   x        t0: 8 k | t1: 8 k             two tokens, woven once per chunk (tokens_read)
+ *   weights  r0: 8 k | r1: 8 k             two code groups, woven when unpacked
+ *
+ * Codes always come unpacked: tiles of fewer than 3 tokens are the dotprod tier's. The same names
+ * with SDOT: dot_dotprod.h. User: mul_integer_128.h. */
+#ifndef PITH_KERNEL_ARM_DOT_I8MM_H
+#define PITH_KERNEL_ARM_DOT_I8MM_H
+
+#include "kernel/arm/codes_128.h"
+
+enum { CELL_TOKENS = 2, PAIR_BYTES = 2 * GROUPS * PITH_GROUP };
+
+/* Pairs of tokens over a chunk: [2 pairs][32][2 tokens][8 k]. */
+typedef struct tokens {
+    _Alignas(64) int8_t pair[2][PAIR_BYTES];
+} tokens;
+
+/* Tokens t0 .. t0 + T - 1 of n groups; of the tokens only the first `valid` exist: the last one
+ * stands for the others. */
+ALWAYS_INLINE void tokens_read(tokens *x, const pith_q8 *q8, size_t t0, uint32_t valid, size_t g0,
+                               int n, const int T) {
+    for (uint32_t p = 0; p < (uint32_t)T / 2; p++) {
+        const uint32_t first = 2 * p < valid ? 2 * p : valid - 1,
+                       second = 2 * p + 1 < valid ? 2 * p + 1 : valid - 1;
+        const int8_t *a = q8->q + (t0 + first) * q8->q_stride + g0 * PITH_GROUP,
+                     *b = q8->q + (t0 + second) * q8->q_stride + g0 * PITH_GROUP;
+        for (int k = 0; k < n * PITH_GROUP; k += 16) {
+            int64x2_t v = vreinterpretq_s64_s8(vld1q_s8(a + k)),
+                      w = vreinterpretq_s64_s8(vld1q_s8(b + k));
+            vst1q_s8(x->pair[p] + 2 * k, vreinterpretq_s8_s64(vzip1q_s64(v, w)));
+            vst1q_s8(x->pair[p] + 2 * k + 16, vreinterpretq_s8_s64(vzip2q_s64(v, w)));
+        }
+    }
+}
+
+/* Two code groups of group j into unpacked codes: [8 groups][4][8 pairs of rows][2 rows][8 k]. */
+ALWAYS_INLINE void unpacked_store(int8_t *out, int j, int i, int quad, int8x16_t first,
+                                  int8x16_t second) {
+    int8_t *at = out + (size_t)(8 * j + i) * 64 + 32 * (size_t)quad;
+    int32x4_t a = vreinterpretq_s32_s8(first), b = vreinterpretq_s32_s8(second);
+    vst1q_s8(at, vreinterpretq_s8_s32(vzip1q_s32(a, b)));
+    vst1q_s8(at + 16, vreinterpretq_s8_s32(vzip2q_s32(a, b)));
+}
+
+/* Factors of 4 rows as the cells of a tile need them. */
+ALWAYS_INLINE void factor_store(float *out, int quad, float32x4_t rows) {
+    vst1q_f32(out + 8 * quad, vcombine_f32(vget_low_f32(rows), vget_low_f32(rows)));
+    vst1q_f32(out + 8 * quad + 4, vcombine_f32(vget_high_f32(rows), vget_high_f32(rows)));
+}
+
+/* d of the two tokens of cell column x; d: 4 tokens. */
+ALWAYS_INLINE float32x4_t of_tokens(float32x4_t d, const int x) {
+    return x ? vzip2q_f32(d, d) : vzip1q_f32(d, d);
+}
+
+ALWAYS_INLINE float32x4_t times_token(float32x4_t a, float32x4_t d, const int x) {
+    return vmulq_f32(a, of_tokens(d, x));
+}
+
+ALWAYS_INLINE float32x4_t fma_token(float32x4_t a, float32x4_t d, const int x, float32x4_t acc) {
+    return vfmaq_f32(acc, a, of_tokens(d, x));
+}
+
+/* Cells of 4 Q rows and T tokens -> rows of y; only `valid` tokens are written. */
+ALWAYS_INLINE void cells_store(float *y, size_t y_stride, const float32x4_t (*cell)[4],
+                               uint32_t valid, const int T, const int Q) {
+    UNROLL for (int x = 0; x < T / 2; x++) {
+        UNROLL for (int q = 0; q < Q; q++) {
+            float32x4_t a = cell[x][2 * q], b = cell[x][2 * q + 1];
+            float *at = y + (size_t)(2 * x) * y_stride + 4 * q;
+            if (2 * (uint32_t)x < valid)
+                vst1q_f32(at, vcombine_f32(vget_low_f32(a), vget_low_f32(b)));
+            if (2 * (uint32_t)x + 1 < valid)
+                vst1q_f32(at + y_stride, vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
+        }
+    }
+}
+
+/* sum[x][i] = start + code groups first .. last - 1 (even) of group j4 + jj: row pairs from quad
+ * `quad`, token pairs x. */
+ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x,
+                            const int32_t *start, int j4, const int jj, const int first,
+                            const int last, const int quad, const int T, const int Q,
+                            const bool wide, const pith_type type) {
+    const int8_t *codes = w->unpacked + (size_t)(j4 + jj) * 512 + 32 * (size_t)quad;
+    const size_t at = (size_t)(j4 + jj) * 64;
+    (void)wide;
+    UNROLL for (int c = 0; c < T / 2; c++) {
+        UNROLL for (int i = 0; i < 2 * Q; i++) {
+            sum[c][i] = vdupq_n_s32(start[0]);
+        }
+    }
+    UNROLL for (int e = first / 2; e < last / 2; e++) {
+        int8x16_t v[2];
+        UNROLL for (int c = 0; c < T / 2; c++) {
+            v[c] = vld1q_s8(x->pair[c] + at + 16 * e);
+        }
+        UNROLL for (int i = 0; i < 2 * Q; i++) {
+            int8x16_t code = vld1q_s8(codes + 128 * e + 16 * i);
+            UNROLL for (int c = 0; c < T / 2; c++) {
+                sum[c][i] = vmmlaq_s32(sum[c][i], v[c], code);
+            }
+        }
+        if (type == PITH_TYPE_Q6_K) read_again();
+    }
+}
+
+#endif
