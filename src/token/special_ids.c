@@ -222,8 +222,8 @@ static void mark_strips(pith_tokenizer *tokenizer, const pith_vocab_source *sour
     mark_strip(tokenizer, "</s>", PITH_MARK_RSTRIP);
 }
 
-/* SmolLM2's file names its end token as the unknown one too; its own tokenizer drops such bytes, and
- * a user's text must not become a control token. */
+/* SmolLM2's file names its end token as the unknown one too; its own tokenizer drops such bytes,
+ * and a user's text must not become a control token. */
 static void set_text_unknown(pith_tokenizer *tokenizer) {
     int32_t id = tokenizer->unknown;
     bool ends = id >= 0 && (tokenizer->marks[id] & PITH_MARK_END);

@@ -14,8 +14,8 @@
 
 #include <immintrin.h>
 
-/* Up to SOME_TOKENS each panel is met with FEW_TOKENS at a time, its codes unpacked on the fly: from
- * the second time on it lies in the cache. More tokens repay unpacking to memory. */
+/* Up to SOME_TOKENS each panel is met with FEW_TOKENS at a time, its codes unpacked on the fly:
+ * from the second time on it lies in the cache. More tokens repay unpacking to memory. */
 enum { TILE_MAX = 12, FEW_TOKENS = 8, SOME_TOKENS = 32 };
 
 /* Software prefetch of weights, for few tokens. One or two are bound by memory: lines go to L1.

@@ -10,8 +10,8 @@
  *
  * Order of loops: tokens of a pass (their codes stay in L2), panels, 256 k, tiles. Chains rest in
  * `acc` between 256 k. Registers: 12 sums, 12 chains, weight, scale (HALVES: 8 sums, 8 p, 8 s).
- * Weights of later blocks are prefetched to L2: L1 would lose them to the tokens' codes, and without
- * it unpacking waits for memory (9 tokens took 5.9 times the time of one, now 4.3; Zen 4).
+ * Weights of later blocks are prefetched to L2: L1 would lose them to the tokens' codes, and
+ * without it unpacking waits for memory (9 tokens took 5.9 times the time of one, now 4.3; Zen 4).
  * Few tokens: mul_small_avx512.c and others, which also hold the unpackers. */
 #include "kernel/x86/mul_avx512.h"
 
@@ -57,20 +57,21 @@ ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, __mmas
  * fill the pipe by themselves: each then has two sums, which is no matter for integers. */
 ALWAYS_INLINE void dot_groups(const wide_block *w, int j, int first, int last, const tile_rows *x,
                               __m512i *sum, const int T) {
+    const int n_odd = T <= SPLIT_TOKENS ? T : 0;
     __m512i odd[TILE_MAX];
-    UNROLL for (int t = 0; T <= SPLIT_TOKENS && t < T; t++) {
+    UNROLL for (int t = 0; t < n_odd; t++) {
         odd[t] = _mm512_setzero_si512();
     }
     UNROLL for (int g = first; g < last; g++) {
         __m512i code = _mm512_load_si512(w->code[j][g]);
         UNROLL for (int t = 0; t < T; t++) {
-            if (T <= SPLIT_TOKENS && g % 2)
+            if (n_odd && g % 2)
                 DOT(odd[t], code, tile_row(x, t) + 4 * g);
             else
                 DOT(sum[t], code, tile_row(x, t) + 4 * g);
         }
     }
-    UNROLL for (int t = 0; T <= SPLIT_TOKENS && t < T; t++) {
+    UNROLL for (int t = 0; t < n_odd; t++) {
         sum[t] = _mm512_add_epi32(sum[t], odd[t]);
     }
 }
