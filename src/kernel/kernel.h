@@ -11,8 +11,8 @@
  * Panels. A weight [n_row, k] is kept as panels of 16 rows; the last is padded with zero bytes. A
  * panel is a sequence of blocks along k. Each type's panel block has exactly the bytes of 16 file
  * blocks, permuted (panel.h; drawn in docs/formats.md): the 16 scale fields side by side, then
- * codes in groups of 4 consecutive k of 16 rows = 64 bytes, so that one group is one VNNI operand.
- * Float types: [k][16].
+ * codes in groups of 4 consecutive k of 16 rows = 64 bytes, so that one group is one VNNI operand
+ * (or 4 consecutive bytes of whatever else the block holds). Float types: [k][16].
  *
  * No threads, allocation, logging or files here. Pointers never alias unless a comment allows it.
  * Rows that a kernel writes have room for 16 * n_panel floats. k is a multiple of the type's
@@ -44,13 +44,20 @@ typedef struct pith_q8 {
  * Integer types (x is q8). Per row, token and group of 32 k: p = sum over sub-blocks of (integer
  * sub-scale * integer dot), exact, below 2^24. R(..) is one rounding; all chains start at +0 and
  * go on in increasing k:
- *   Q4_0 Q5_0 Q8_0   acc = fma(p, R(d_w * d_x), acc);  y = acc
+ *   Q4_0 Q5_0 Q8_0 IQ4_NL MXFP4 Q1_0 Q2_0
+ *                    acc = fma(p, R(d_w * d_x), acc);  y = acc
  *   Q4_1 Q5_1        the same, and acc_m = fma(m_w, R(d_x * sum), acc_m);  y = acc + acc_m
- *   Q6_K             per super-block of 256: s = fma(p, d_x, s) from +0 over its 8 groups,
+ *   Q3_K Q6_K IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ3_XXS IQ3_S IQ4_XS TQ1_0 TQ2_0
+ *                    per super-block of 256: s = fma(p, d_x, s) from +0 over its 8 groups,
  *                    then acc = fma(s, d_w, acc);  y = acc
  *   Q4_K Q5_K        the same, and per super-block u = fma(m, R(d_x * sum), u) from +0 over its
  *                    groups (m: 6-bit minimum), then acc_m = fma(u, dmin_w, acc_m);
  *                    y = acc - acc_m
+ *   Q2_K             the same, but u = fma(m_0 * sum16_0 + m_1 * sum16_1, d_x, u), the sum exact
+ *   NVFP4            per group: p = fma(dot_1, d_w1, R(dot_0 * d_w0)), dots of 16 k,
+ *                    then acc = fma(p, d_x, acc);  y = acc
+ * Codes and scales are whole numbers: the power of two of a fraction goes to d_w, where it costs
+ * no bit (IQ1, IQ2: d / 8; IQ3_XXS: d / 4; ref/mul_expanded_ref.c).
  * (Why not a product of scales per group for K types too: docs/decisions/0010-k-type-sums.md.)
  *
  * Float types (x is f32): four chains, chain c takes k % 4 == c in increasing k by fma;

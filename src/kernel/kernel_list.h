@@ -10,18 +10,35 @@
 
 /* clang-format off */
 /* Types that have panels. */
-#define PITH_PANEL_TYPES(TYPED, op) \
-    TYPED(op, F32, f32)             \
-    TYPED(op, F16, f16)             \
-    TYPED(op, BF16, bf16)           \
-    TYPED(op, Q4_0, q4_0)           \
-    TYPED(op, Q4_1, q4_1)           \
-    TYPED(op, Q5_0, q5_0)           \
-    TYPED(op, Q5_1, q5_1)           \
-    TYPED(op, Q8_0, q8_0)           \
-    TYPED(op, Q4_K, q4_k)           \
-    TYPED(op, Q5_K, q5_k)           \
-    TYPED(op, Q6_K, q6_k)
+#define PITH_PANEL_TYPES(TYPED, op)\
+    TYPED(op, F32, f32)            \
+    TYPED(op, F16, f16)            \
+    TYPED(op, BF16, bf16)          \
+    TYPED(op, Q4_0, q4_0)          \
+    TYPED(op, Q4_1, q4_1)          \
+    TYPED(op, Q5_0, q5_0)          \
+    TYPED(op, Q5_1, q5_1)          \
+    TYPED(op, Q8_0, q8_0)          \
+    TYPED(op, Q4_K, q4_k)          \
+    TYPED(op, Q5_K, q5_k)          \
+    TYPED(op, Q6_K, q6_k)          \
+    TYPED(op, IQ4_NL, iq4_nl)      \
+    TYPED(op, IQ4_XS, iq4_xs)      \
+    TYPED(op, MXFP4, mxfp4)        \
+    TYPED(op, NVFP4, nvfp4)        \
+    TYPED(op, Q2_K, q2_k)          \
+    TYPED(op, Q3_K, q3_k)          \
+    TYPED(op, IQ1_S, iq1_s)        \
+    TYPED(op, IQ1_M, iq1_m)        \
+    TYPED(op, IQ2_XXS, iq2_xxs)    \
+    TYPED(op, IQ2_XS, iq2_xs)      \
+    TYPED(op, IQ2_S, iq2_s)        \
+    TYPED(op, IQ3_XXS, iq3_xxs)    \
+    TYPED(op, IQ3_S, iq3_s)        \
+    TYPED(op, TQ1_0, tq1_0)        \
+    TYPED(op, TQ2_0, tq2_0)        \
+    TYPED(op, Q1_0, q1_0)          \
+    TYPED(op, Q2_0, q2_0)
 
 #define PITH_KERNEL_LIST(TYPED, PLAIN)  \
     PITH_PANEL_TYPES(TYPED, mul)          \

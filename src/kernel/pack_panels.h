@@ -88,6 +88,35 @@ ALWAYS_INLINE void pack_q6_k(pith_panel_q6_k *out, const void *rows, size_t stri
     }
 }
 
+/* Types that are kept in units of 4 bytes: n_word words from `words` on, then n_unit units from
+ * `units` on. */
+typedef struct units_kind {
+    size_t block_bytes, block_elems, words, n_word, units, n_unit;
+} units_kind;
+
+ALWAYS_INLINE void pack_units(uint8_t *out, const void *rows, size_t stride, uint32_t k,
+                              const units_kind t) {
+    rows16 at = {rows, stride};
+    for (uint32_t b = 0; b < k / t.block_elems; b++, at.first += t.block_bytes) {
+        if (t.block_bytes > 32 || b % 2 == 0) prefetch_rows(&at, t.block_bytes);
+        for (size_t i = 0; i < t.n_word; i++, out += 32)
+            move_words((uint16_t *)(void *)out, &at, t.words + 2 * i);
+        for (size_t i = 0; i < t.n_unit / 4; i++, out += 256)
+            move_groups(out, 64, &at, t.units + 16 * i);
+        for (size_t i = t.n_unit / 4 * 4; i < t.n_unit; i++, out += 64)
+            group_store(out, load_dwords(&at, t.units + 4 * i));
+    }
+}
+
+ALWAYS_INLINE void pack_mxfp4(uint8_t *out, const void *rows, size_t stride, uint32_t k) {
+    rows16 at = {rows, stride};
+    for (uint32_t b = 0; b < k / 32; b++, at.first += 17, out += 272) {
+        if (b % 2 == 0) prefetch_rows(&at, 1);
+        for (size_t r = 0; r < ROWS; r++) out[r] = at.first[r * stride];
+        move_groups(out + 16, 64, &at, 1);
+    }
+}
+
 /* A group holds one k. Returns how many k are done: the rest is the plain kernel's. */
 ALWAYS_INLINE uint32_t pack_f32(uint8_t *out, const void *rows, size_t row_bytes, uint32_t n_row,
                                 uint32_t k) {

@@ -3,8 +3,8 @@
  * docs/formats.md, "Panels".
  *
  * Invariant: a panel block holds exactly the bytes of the 16 file blocks of its rows (r = row in
- * the panel), permuted: first the scale fields, then codes in groups of 4 consecutive bytes of 16
- * rows = 64 bytes. One field of Q5_0 and Q5_1 (h) is also permuted bit by bit. Multi-byte fields
+ * the panel), permuted: first the scale fields, then the rest in groups of 4 consecutive bytes of
+ * 16 rows = 64 bytes. One field of Q5_0 and Q5_1 (h) is also permuted bit by bit. Multi-byte fields
  * are little-endian, as in files.
  * Packing lives in ref/panel_ref.c and x86/pack_*.c, use in mul_*.c. */
 #ifndef PITH_KERNEL_PANEL_H
@@ -67,10 +67,93 @@ typedef struct pith_panel_q6_k {
     pith_panel_q6_k_part part[2][8];
 } pith_panel_q6_k;
 
+/* The types below are kept the plainest way: words of scales first, then every other field in units
+ * of 4 consecutive bytes of 16 rows, in the order of the file: byte b of a field of row r is
+ * field[b / 4][4 * r + b % 4]. So a unit is 16 little-endian 32-bit words, one a row, and code
+ * groups lie as above where a field holds codes. Meaning of the fields: docs/formats.md, "Tensor
+ * types". */
+typedef struct pith_panel_iq4_nl {
+    uint16_t d[16];
+    uint8_t q[4][64];
+} pith_panel_iq4_nl;
+typedef struct pith_panel_iq4_xs {
+    uint16_t d[16], scales_h[16];
+    uint8_t scales_l[64], q[32][64];
+} pith_panel_iq4_xs;
+typedef struct pith_panel_mxfp4 {
+    uint8_t e[16], q[4][64];
+} pith_panel_mxfp4;
+typedef struct pith_panel_nvfp4 { /* 64 elements */
+    uint8_t d[64], q[8][64];
+} pith_panel_nvfp4;
+typedef struct pith_panel_q2_k {
+    uint16_t d[16], dmin[16];
+    uint8_t scales[4][64], q[16][64];
+} pith_panel_q2_k;
+typedef struct pith_panel_q3_k {
+    uint16_t d[16];
+    uint8_t h[8][64], q[16][64], scales[3][64];
+} pith_panel_q3_k;
+typedef struct pith_panel_iq1_s {
+    uint16_t d[16];
+    uint8_t q[8][64], h[4][64];
+} pith_panel_iq1_s;
+typedef struct pith_panel_iq1_m {
+    uint8_t q[8][64], h[4][64], scales[2][64];
+} pith_panel_iq1_m;
+typedef struct pith_panel_iq2_xxs {
+    uint16_t d[16];
+    uint8_t q[16][64]; /* even: 4 indexes; odd: 4 sign indexes and a scale */
+} pith_panel_iq2_xxs;
+typedef struct pith_panel_iq2_xs {
+    uint16_t d[16];
+    uint8_t q[16][64], scales[2][64];
+} pith_panel_iq2_xs;
+typedef struct pith_panel_iq2_s {
+    uint16_t d[16];
+    uint8_t q[8][64], signs[8][64], h[2][64], scales[2][64];
+} pith_panel_iq2_s;
+typedef struct pith_panel_iq3_xxs {
+    uint16_t d[16];
+    uint8_t q[16][64], signs[8][64];
+} pith_panel_iq3_xxs;
+typedef struct pith_panel_iq3_s {
+    uint16_t d[16];
+    uint8_t q[16][64], h[2][64], signs[8][64], scales[64];
+} pith_panel_iq3_s;
+typedef struct pith_panel_tq1_0 {
+    uint16_t d[16];
+    uint8_t q[12][64], h[64];
+} pith_panel_tq1_0;
+typedef struct pith_panel_tq2_0 {
+    uint16_t d[16];
+    uint8_t q[16][64];
+} pith_panel_tq2_0;
+typedef struct pith_panel_q1_0 { /* 128 elements */
+    uint16_t d[16];
+    uint8_t q[4][64];
+} pith_panel_q1_0;
+typedef struct pith_panel_q2_0 { /* 64 elements */
+    uint16_t d[16];
+    uint8_t q[4][64];
+} pith_panel_q2_0;
+
 _Static_assert(sizeof(pith_panel_q4_0) == 16 * 18 && sizeof(pith_panel_q4_1) == 16 * 20, "Q4");
 _Static_assert(sizeof(pith_panel_q5_0) == 16 * 22 && sizeof(pith_panel_q5_1) == 16 * 24, "Q5");
 _Static_assert(sizeof(pith_panel_q8_0) == 16 * 34 && sizeof(pith_panel_q4_k) == 16 * 144,
                "Q8, Q4_K");
 _Static_assert(sizeof(pith_panel_q5_k) == 16 * 176 && sizeof(pith_panel_q6_k) == 16 * 210, "K");
+_Static_assert(sizeof(pith_panel_q2_k) == 16 * 84 && sizeof(pith_panel_q3_k) == 16 * 110, "K");
+_Static_assert(sizeof(pith_panel_iq4_nl) == 16 * 18 && sizeof(pith_panel_iq4_xs) == 16 * 136,
+               "IQ4");
+_Static_assert(sizeof(pith_panel_mxfp4) == 16 * 17 && sizeof(pith_panel_nvfp4) == 16 * 36, "FP4");
+_Static_assert(sizeof(pith_panel_iq1_s) == 16 * 50 && sizeof(pith_panel_iq1_m) == 16 * 56, "IQ1");
+_Static_assert(sizeof(pith_panel_iq2_xxs) == 16 * 66 && sizeof(pith_panel_iq2_xs) == 16 * 74 &&
+                   sizeof(pith_panel_iq2_s) == 16 * 82,
+               "IQ2");
+_Static_assert(sizeof(pith_panel_iq3_xxs) == 16 * 98 && sizeof(pith_panel_iq3_s) == 16 * 110,
+               "IQ3");
+_Static_assert(sizeof(pith_panel_tq1_0) == 16 * 54 && sizeof(pith_panel_tq2_0) == 16 * 66, "TQ");
+_Static_assert(sizeof(pith_panel_q1_0) == 16 * 18 && sizeof(pith_panel_q2_0) == 16 * 18, "low bit");
 
 #endif

@@ -37,7 +37,7 @@ static void fill_ref(filling *f) {
 }
 
 #if defined(__x86_64__) || defined(_M_X64)
-static void climb_avx2(filling *f) {
+static void products_avx2(filling *f) {
     SET(mul[PITH_TYPE_F32], pith_mul_f32_avx2);
     SET(mul[PITH_TYPE_F16], pith_mul_f16_avx2);
     SET(mul[PITH_TYPE_BF16], pith_mul_bf16_avx2);
@@ -49,6 +49,23 @@ static void climb_avx2(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avx2);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avx2);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avx2);
+    SET(mul[PITH_TYPE_IQ4_NL], pith_mul_iq4_nl_avx2);
+    SET(mul[PITH_TYPE_IQ4_XS], pith_mul_iq4_xs_avx2);
+    SET(mul[PITH_TYPE_MXFP4], pith_mul_mxfp4_avx2);
+    SET(mul[PITH_TYPE_NVFP4], pith_mul_nvfp4_avx2);
+    SET(mul[PITH_TYPE_Q2_K], pith_mul_q2_k_avx2);
+    SET(mul[PITH_TYPE_Q3_K], pith_mul_q3_k_avx2);
+    SET(mul[PITH_TYPE_IQ1_S], pith_mul_iq1_s_avx2);
+    SET(mul[PITH_TYPE_IQ1_M], pith_mul_iq1_m_avx2);
+    SET(mul[PITH_TYPE_IQ2_XXS], pith_mul_iq2_xxs_avx2);
+    SET(mul[PITH_TYPE_IQ2_XS], pith_mul_iq2_xs_avx2);
+    SET(mul[PITH_TYPE_IQ2_S], pith_mul_iq2_s_avx2);
+    SET(mul[PITH_TYPE_IQ3_XXS], pith_mul_iq3_xxs_avx2);
+    SET(mul[PITH_TYPE_IQ3_S], pith_mul_iq3_s_avx2);
+    SET(mul[PITH_TYPE_TQ1_0], pith_mul_tq1_0_avx2);
+    SET(mul[PITH_TYPE_TQ2_0], pith_mul_tq2_0_avx2);
+    SET(mul[PITH_TYPE_Q1_0], pith_mul_q1_0_avx2);
+    SET(mul[PITH_TYPE_Q2_0], pith_mul_q2_0_avx2);
     SET(pack[PITH_TYPE_F32], pith_pack_f32_avx2);
     SET(pack[PITH_TYPE_F16], pith_pack_f16_avx2);
     SET(pack[PITH_TYPE_BF16], pith_pack_bf16_avx2);
@@ -60,6 +77,27 @@ static void climb_avx2(filling *f) {
     SET(pack[PITH_TYPE_Q4_K], pith_pack_q4_k_avx2);
     SET(pack[PITH_TYPE_Q5_K], pith_pack_q5_k_avx2);
     SET(pack[PITH_TYPE_Q6_K], pith_pack_q6_k_avx2);
+    SET(pack[PITH_TYPE_IQ4_NL], pith_pack_iq4_nl_avx2);
+    SET(pack[PITH_TYPE_IQ4_XS], pith_pack_iq4_xs_avx2);
+    SET(pack[PITH_TYPE_MXFP4], pith_pack_mxfp4_avx2);
+    SET(pack[PITH_TYPE_NVFP4], pith_pack_nvfp4_avx2);
+    SET(pack[PITH_TYPE_Q2_K], pith_pack_q2_k_avx2);
+    SET(pack[PITH_TYPE_Q3_K], pith_pack_q3_k_avx2);
+    SET(pack[PITH_TYPE_IQ1_S], pith_pack_iq1_s_avx2);
+    SET(pack[PITH_TYPE_IQ1_M], pith_pack_iq1_m_avx2);
+    SET(pack[PITH_TYPE_IQ2_XXS], pith_pack_iq2_xxs_avx2);
+    SET(pack[PITH_TYPE_IQ2_XS], pith_pack_iq2_xs_avx2);
+    SET(pack[PITH_TYPE_IQ2_S], pith_pack_iq2_s_avx2);
+    SET(pack[PITH_TYPE_IQ3_XXS], pith_pack_iq3_xxs_avx2);
+    SET(pack[PITH_TYPE_IQ3_S], pith_pack_iq3_s_avx2);
+    SET(pack[PITH_TYPE_TQ1_0], pith_pack_tq1_0_avx2);
+    SET(pack[PITH_TYPE_TQ2_0], pith_pack_tq2_0_avx2);
+    SET(pack[PITH_TYPE_Q1_0], pith_pack_q1_0_avx2);
+    SET(pack[PITH_TYPE_Q2_0], pith_pack_q2_0_avx2);
+}
+
+static void climb_avx2(filling *f) {
+    products_avx2(f);
     SET(quantize, pith_quantize_avx2);
     SET(rms_norm, pith_rms_norm_avx2);
     SET(layer_norm, pith_layer_norm_avx2);
@@ -97,10 +135,27 @@ static void climb_avxvnni(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avxvnni);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avxvnni);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avxvnni);
+    SET(mul[PITH_TYPE_IQ4_NL], pith_mul_iq4_nl_avxvnni);
+    SET(mul[PITH_TYPE_IQ4_XS], pith_mul_iq4_xs_avxvnni);
+    SET(mul[PITH_TYPE_MXFP4], pith_mul_mxfp4_avxvnni);
+    SET(mul[PITH_TYPE_NVFP4], pith_mul_nvfp4_avxvnni);
+    SET(mul[PITH_TYPE_Q2_K], pith_mul_q2_k_avxvnni);
+    SET(mul[PITH_TYPE_Q3_K], pith_mul_q3_k_avxvnni);
+    SET(mul[PITH_TYPE_IQ1_S], pith_mul_iq1_s_avxvnni);
+    SET(mul[PITH_TYPE_IQ1_M], pith_mul_iq1_m_avxvnni);
+    SET(mul[PITH_TYPE_IQ2_XXS], pith_mul_iq2_xxs_avxvnni);
+    SET(mul[PITH_TYPE_IQ2_XS], pith_mul_iq2_xs_avxvnni);
+    SET(mul[PITH_TYPE_IQ2_S], pith_mul_iq2_s_avxvnni);
+    SET(mul[PITH_TYPE_IQ3_XXS], pith_mul_iq3_xxs_avxvnni);
+    SET(mul[PITH_TYPE_IQ3_S], pith_mul_iq3_s_avxvnni);
+    SET(mul[PITH_TYPE_TQ1_0], pith_mul_tq1_0_avxvnni);
+    SET(mul[PITH_TYPE_TQ2_0], pith_mul_tq2_0_avxvnni);
+    SET(mul[PITH_TYPE_Q1_0], pith_mul_q1_0_avxvnni);
+    SET(mul[PITH_TYPE_Q2_0], pith_mul_q2_0_avxvnni);
     SET(attend_i8, pith_attend_i8_avxvnni);
 }
 
-static void climb_avx512(filling *f) {
+static void products_avx512(filling *f) {
     SET(mul[PITH_TYPE_F32], pith_mul_f32_avx512);
     SET(mul[PITH_TYPE_F16], pith_mul_f16_avx512);
     SET(mul[PITH_TYPE_BF16], pith_mul_bf16_avx512);
@@ -112,6 +167,23 @@ static void climb_avx512(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_avx512);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_avx512);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_avx512);
+    SET(mul[PITH_TYPE_IQ4_NL], pith_mul_iq4_nl_avx512);
+    SET(mul[PITH_TYPE_IQ4_XS], pith_mul_iq4_xs_avx512);
+    SET(mul[PITH_TYPE_MXFP4], pith_mul_mxfp4_avx512);
+    SET(mul[PITH_TYPE_NVFP4], pith_mul_nvfp4_avx512);
+    SET(mul[PITH_TYPE_Q2_K], pith_mul_q2_k_avx512);
+    SET(mul[PITH_TYPE_Q3_K], pith_mul_q3_k_avx512);
+    SET(mul[PITH_TYPE_IQ1_S], pith_mul_iq1_s_avx512);
+    SET(mul[PITH_TYPE_IQ1_M], pith_mul_iq1_m_avx512);
+    SET(mul[PITH_TYPE_IQ2_XXS], pith_mul_iq2_xxs_avx512);
+    SET(mul[PITH_TYPE_IQ2_XS], pith_mul_iq2_xs_avx512);
+    SET(mul[PITH_TYPE_IQ2_S], pith_mul_iq2_s_avx512);
+    SET(mul[PITH_TYPE_IQ3_XXS], pith_mul_iq3_xxs_avx512);
+    SET(mul[PITH_TYPE_IQ3_S], pith_mul_iq3_s_avx512);
+    SET(mul[PITH_TYPE_TQ1_0], pith_mul_tq1_0_avx512);
+    SET(mul[PITH_TYPE_TQ2_0], pith_mul_tq2_0_avx512);
+    SET(mul[PITH_TYPE_Q1_0], pith_mul_q1_0_avx512);
+    SET(mul[PITH_TYPE_Q2_0], pith_mul_q2_0_avx512);
     SET(pack[PITH_TYPE_F32], pith_pack_f32_avx512);
     SET(pack[PITH_TYPE_F16], pith_pack_f16_avx512);
     SET(pack[PITH_TYPE_BF16], pith_pack_bf16_avx512);
@@ -123,6 +195,27 @@ static void climb_avx512(filling *f) {
     SET(pack[PITH_TYPE_Q4_K], pith_pack_q4_k_avx512);
     SET(pack[PITH_TYPE_Q5_K], pith_pack_q5_k_avx512);
     SET(pack[PITH_TYPE_Q6_K], pith_pack_q6_k_avx512);
+    SET(pack[PITH_TYPE_IQ4_NL], pith_pack_iq4_nl_avx512);
+    SET(pack[PITH_TYPE_IQ4_XS], pith_pack_iq4_xs_avx512);
+    SET(pack[PITH_TYPE_MXFP4], pith_pack_mxfp4_avx512);
+    SET(pack[PITH_TYPE_NVFP4], pith_pack_nvfp4_avx512);
+    SET(pack[PITH_TYPE_Q2_K], pith_pack_q2_k_avx512);
+    SET(pack[PITH_TYPE_Q3_K], pith_pack_q3_k_avx512);
+    SET(pack[PITH_TYPE_IQ1_S], pith_pack_iq1_s_avx512);
+    SET(pack[PITH_TYPE_IQ1_M], pith_pack_iq1_m_avx512);
+    SET(pack[PITH_TYPE_IQ2_XXS], pith_pack_iq2_xxs_avx512);
+    SET(pack[PITH_TYPE_IQ2_XS], pith_pack_iq2_xs_avx512);
+    SET(pack[PITH_TYPE_IQ2_S], pith_pack_iq2_s_avx512);
+    SET(pack[PITH_TYPE_IQ3_XXS], pith_pack_iq3_xxs_avx512);
+    SET(pack[PITH_TYPE_IQ3_S], pith_pack_iq3_s_avx512);
+    SET(pack[PITH_TYPE_TQ1_0], pith_pack_tq1_0_avx512);
+    SET(pack[PITH_TYPE_TQ2_0], pith_pack_tq2_0_avx512);
+    SET(pack[PITH_TYPE_Q1_0], pith_pack_q1_0_avx512);
+    SET(pack[PITH_TYPE_Q2_0], pith_pack_q2_0_avx512);
+}
+
+static void climb_avx512(filling *f) {
+    products_avx512(f);
     SET(quantize, pith_quantize_avx512);
     SET(rms_norm, pith_rms_norm_avx512);
     SET(layer_norm, pith_layer_norm_avx512);

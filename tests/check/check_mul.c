@@ -17,12 +17,27 @@ static void put_f16(uint8_t *at, float value) {
 
 /* Byte offsets of the f16 scales of a block; -1: none. */
 static void scale_offsets(pith_type type, int offsets[2]) {
-    offsets[0] = 0;
-    offsets[1] = -1;
-    if (type == PITH_TYPE_Q4_1 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q4_K ||
-        type == PITH_TYPE_Q5_K)
-        offsets[1] = 2;
-    if (type == PITH_TYPE_Q6_K) offsets[0] = 208;
+    static const int places[PITH_TYPE_COUNT][2] = {
+        [PITH_TYPE_Q4_1] = {0, 2},   [PITH_TYPE_Q5_1] = {0, 2},   [PITH_TYPE_Q4_K] = {0, 2},
+        [PITH_TYPE_Q5_K] = {0, 2},   [PITH_TYPE_Q2_K] = {80, 82}, [PITH_TYPE_Q6_K] = {208, 0},
+        [PITH_TYPE_Q3_K] = {108, 0}, [PITH_TYPE_TQ1_0] = {52, 0}, [PITH_TYPE_TQ2_0] = {64, 0},
+        [PITH_TYPE_MXFP4] = {-1, 0}, [PITH_TYPE_NVFP4] = {-1, 0}, [PITH_TYPE_IQ1_M] = {-1, 0},
+    };
+    offsets[0] = places[type][0];
+    offsets[1] = places[type][1] ? places[type][1] : -1;
+}
+
+/* Scales that are not whole f16 fields. */
+static void put_odd_scale(check_context *ctx, pith_type type, uint8_t *block, float value,
+                          unsigned style) {
+    uint16_t half = pith_f16_of_f32(value);
+    if (type == PITH_TYPE_MXFP4)
+        block[0] = (uint8_t)(style == 3 ? check_below(ctx, 3) : 110 + check_below(ctx, 16));
+    if (type == PITH_TYPE_NVFP4)
+        for (int i = 0; style == 0 && i < 4; i++) block[i] = (uint8_t)check_below(ctx, 256);
+    if (type == PITH_TYPE_IQ1_M)
+        for (int i = 0; i < 4; i++)
+            block[49 + 2 * i] = (uint8_t)((block[49 + 2 * i] & 15) | (half >> 4 * i & 15) << 4);
 }
 
 void check_row(check_context *ctx, pith_type type, uint8_t *row, uint32_t k, unsigned style) {
@@ -41,8 +56,10 @@ void check_row(check_context *ctx, pith_type type, uint8_t *row, uint32_t k, uns
             memcpy(row, &value, sizeof value);
         else if (type == PITH_TYPE_BF16)
             memcpy(row, &half, sizeof half);
-        else
+        else if (offsets[0] >= 0)
             put_f16(row + offsets[0], value);
+        else
+            put_odd_scale(ctx, type, row, value, style);
         if (offsets[1] >= 0 && info->is_quantized)
             put_f16(row + offsets[1], check_uniform(ctx, -0.1f, 0.1f));
     }

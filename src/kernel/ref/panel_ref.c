@@ -58,6 +58,26 @@ static const layout q6_k_layout = {PITH_TYPE_Q6_K,
                                     {96, 4, 8, 0},
                                     {160, 4, 8, 0}}};
 
+static const layout iq4_nl_layout = {PITH_TYPE_IQ4_NL, 18, 32, {{0, 2, 1, 0}, {2, 4, 4, 0}}};
+static const layout iq4_xs_layout = {
+    PITH_TYPE_IQ4_XS, 136, 256, {{0, 2, 1, 0}, {2, 2, 1, 0}, {4, 4, 33, 0}}};
+static const layout mxfp4_layout = {PITH_TYPE_MXFP4, 17, 32, {{0, 1, 1, 0}, {1, 4, 4, 0}}};
+static const layout nvfp4_layout = {PITH_TYPE_NVFP4, 36, 64, {{0, 4, 9, 0}}};
+static const layout q2_k_layout = {
+    PITH_TYPE_Q2_K, 84, 256, {{80, 2, 1, 0}, {82, 2, 1, 0}, {0, 4, 20, 0}}};
+static const layout q3_k_layout = {PITH_TYPE_Q3_K, 110, 256, {{108, 2, 1, 0}, {0, 4, 27, 0}}};
+static const layout iq1_s_layout = {PITH_TYPE_IQ1_S, 50, 256, {{0, 2, 1, 0}, {2, 4, 12, 0}}};
+static const layout iq1_m_layout = {PITH_TYPE_IQ1_M, 56, 256, {{0, 4, 14, 0}}};
+static const layout iq2_xxs_layout = {PITH_TYPE_IQ2_XXS, 66, 256, {{0, 2, 1, 0}, {2, 4, 16, 0}}};
+static const layout iq2_xs_layout = {PITH_TYPE_IQ2_XS, 74, 256, {{0, 2, 1, 0}, {2, 4, 18, 0}}};
+static const layout iq2_s_layout = {PITH_TYPE_IQ2_S, 82, 256, {{0, 2, 1, 0}, {2, 4, 20, 0}}};
+static const layout iq3_xxs_layout = {PITH_TYPE_IQ3_XXS, 98, 256, {{0, 2, 1, 0}, {2, 4, 24, 0}}};
+static const layout iq3_s_layout = {PITH_TYPE_IQ3_S, 110, 256, {{0, 2, 1, 0}, {2, 4, 27, 0}}};
+static const layout tq1_0_layout = {PITH_TYPE_TQ1_0, 54, 256, {{52, 2, 1, 0}, {0, 4, 13, 0}}};
+static const layout tq2_0_layout = {PITH_TYPE_TQ2_0, 66, 256, {{64, 2, 1, 0}, {0, 4, 16, 0}}};
+static const layout q1_0_layout = {PITH_TYPE_Q1_0, 18, 128, {{0, 2, 1, 0}, {2, 4, 4, 0}}};
+static const layout q2_0_layout = {PITH_TYPE_Q2_0, 18, 64, {{0, 2, 1, 0}, {2, 4, 4, 0}}};
+
 /* Four bytes whose bits are b(4g + j) -> bit g of byte j; and back. */
 static void spread_bits(uint8_t out[4], const uint8_t in[4]) {
     memset(out, 0, 4);
@@ -183,6 +203,91 @@ void pith_pack_q6_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_
     pack(panel, rows, row_bytes, n_row, k, &q6_k_layout);
 }
 
+void pith_pack_iq4_nl_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq4_nl_layout);
+}
+
+void pith_pack_iq4_xs_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq4_xs_layout);
+}
+
+void pith_pack_mxfp4_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &mxfp4_layout);
+}
+
+void pith_pack_nvfp4_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &nvfp4_layout);
+}
+
+void pith_pack_q2_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q2_k_layout);
+}
+
+void pith_pack_q3_k_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q3_k_layout);
+}
+
+void pith_pack_iq1_s_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq1_s_layout);
+}
+
+void pith_pack_iq1_m_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq1_m_layout);
+}
+
+void pith_pack_iq2_xxs_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq2_xxs_layout);
+}
+
+void pith_pack_iq2_xs_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq2_xs_layout);
+}
+
+void pith_pack_iq2_s_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq2_s_layout);
+}
+
+void pith_pack_iq3_xxs_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq3_xxs_layout);
+}
+
+void pith_pack_iq3_s_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &iq3_s_layout);
+}
+
+void pith_pack_tq1_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &tq1_0_layout);
+}
+
+void pith_pack_tq2_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &tq2_0_layout);
+}
+
+void pith_pack_q1_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q1_0_layout);
+}
+
+void pith_pack_q2_0_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                        uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, &q2_0_layout);
+}
+
 void pith_panel_decode_f32_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
     decode(panel, row, out, k, &f32_layout);
 }
@@ -225,4 +330,72 @@ void pith_panel_decode_q5_k_ref(const void *panel, uint32_t row, float *out, uin
 
 void pith_panel_decode_q6_k_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
     decode(panel, row, out, k, &q6_k_layout);
+}
+
+void pith_panel_decode_iq4_nl_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq4_nl_layout);
+}
+
+void pith_panel_decode_iq4_xs_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq4_xs_layout);
+}
+
+void pith_panel_decode_mxfp4_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &mxfp4_layout);
+}
+
+void pith_panel_decode_nvfp4_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &nvfp4_layout);
+}
+
+void pith_panel_decode_q2_k_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q2_k_layout);
+}
+
+void pith_panel_decode_q3_k_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q3_k_layout);
+}
+
+void pith_panel_decode_iq1_s_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq1_s_layout);
+}
+
+void pith_panel_decode_iq1_m_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq1_m_layout);
+}
+
+void pith_panel_decode_iq2_xxs_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq2_xxs_layout);
+}
+
+void pith_panel_decode_iq2_xs_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq2_xs_layout);
+}
+
+void pith_panel_decode_iq2_s_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq2_s_layout);
+}
+
+void pith_panel_decode_iq3_xxs_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq3_xxs_layout);
+}
+
+void pith_panel_decode_iq3_s_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &iq3_s_layout);
+}
+
+void pith_panel_decode_tq1_0_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &tq1_0_layout);
+}
+
+void pith_panel_decode_tq2_0_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &tq2_0_layout);
+}
+
+void pith_panel_decode_q1_0_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q1_0_layout);
+}
+
+void pith_panel_decode_q2_0_ref(const void *panel, uint32_t row, float *out, uint32_t k) {
+    decode(panel, row, out, k, &q2_0_layout);
 }

@@ -19,6 +19,28 @@ void pith_mul_q4_k_ref(const pith_mul *args);
 void pith_mul_q5_k_ref(const pith_mul *args);
 void pith_mul_q6_k_ref(const pith_mul *args);
 
+/* Types that are kept the plainest way (panel.h): mul_expanded_ref.c, panel_ref.c. */
+typedef void pith_mul_kernel(const pith_mul *args);
+typedef void pith_pack_kernel(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                              uint32_t k);
+typedef void pith_panel_decode_kernel(const void *panel, uint32_t row, float *out, uint32_t k);
+pith_mul_kernel pith_mul_iq4_nl_ref, pith_mul_iq4_xs_ref, pith_mul_mxfp4_ref, pith_mul_nvfp4_ref,
+    pith_mul_q2_k_ref, pith_mul_q3_k_ref, pith_mul_iq1_s_ref, pith_mul_iq1_m_ref,
+    pith_mul_iq2_xxs_ref, pith_mul_iq2_xs_ref, pith_mul_iq2_s_ref, pith_mul_iq3_xxs_ref,
+    pith_mul_iq3_s_ref, pith_mul_tq1_0_ref, pith_mul_tq2_0_ref, pith_mul_q1_0_ref,
+    pith_mul_q2_0_ref;
+pith_pack_kernel pith_pack_iq4_nl_ref, pith_pack_iq4_xs_ref, pith_pack_mxfp4_ref,
+    pith_pack_nvfp4_ref, pith_pack_q2_k_ref, pith_pack_q3_k_ref, pith_pack_iq1_s_ref,
+    pith_pack_iq1_m_ref, pith_pack_iq2_xxs_ref, pith_pack_iq2_xs_ref, pith_pack_iq2_s_ref,
+    pith_pack_iq3_xxs_ref, pith_pack_iq3_s_ref, pith_pack_tq1_0_ref, pith_pack_tq2_0_ref,
+    pith_pack_q1_0_ref, pith_pack_q2_0_ref;
+pith_panel_decode_kernel pith_panel_decode_iq4_nl_ref, pith_panel_decode_iq4_xs_ref,
+    pith_panel_decode_mxfp4_ref, pith_panel_decode_nvfp4_ref, pith_panel_decode_q2_k_ref,
+    pith_panel_decode_q3_k_ref, pith_panel_decode_iq1_s_ref, pith_panel_decode_iq1_m_ref,
+    pith_panel_decode_iq2_xxs_ref, pith_panel_decode_iq2_xs_ref, pith_panel_decode_iq2_s_ref,
+    pith_panel_decode_iq3_xxs_ref, pith_panel_decode_iq3_s_ref, pith_panel_decode_tq1_0_ref,
+    pith_panel_decode_tq2_0_ref, pith_panel_decode_q1_0_ref, pith_panel_decode_q2_0_ref;
+
 /* panel_ref.c */
 void pith_pack_f32_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);
 void pith_pack_f16_ref(void *panel, const void *rows, size_t row_bytes, uint32_t n_row, uint32_t k);

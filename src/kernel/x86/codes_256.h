@@ -5,25 +5,35 @@
 #ifndef PITH_KERNEL_X86_CODES_256_H
 #define PITH_KERNEL_X86_CODES_256_H
 
+#include "kernel/x86/expanded.h"
 #include "kernel/x86/lanes_256.h"
 
-enum { GROUPS = 8 };
+enum { GROUPS = EXPANDED_GROUPS };
 
-/* Scales and minima of a chunk. */
-typedef struct factors {
-    float d[GROUPS][16];        /* K types: d[0] */
-    float scale[GROUPS][2][16]; /* integer scales: Q4_K, Q5_K [..][0]; Q6_K */
-    float minimum[GROUPS][16];
-    float dmin[16];
-} factors;
+/* Types that are expanded first (mul_expanded_256.h) are multiplied in one of these forms, each
+ * named by a type that has it. */
+#define FORM_GROUP_WIDE  PITH_TYPE_Q8_0   /* d a group, codes + 128 */
+#define FORM_GROUP       PITH_TYPE_Q5_0   /* d a group, codes + 16 */
+#define FORM_HALVES      PITH_TYPE_Q6_K   /* two scales a group, codes + 32 */
+#define FORM_HALVES_BOOK PITH_TYPE_IQ2_S  /* two scales a group, codes + 64 */
+#define FORM_HALVES_WIDE PITH_TYPE_IQ4_XS /* two scales a group, codes + 128 */
+#define FORM_PAIRS       PITH_TYPE_Q2_K   /* two scales and minima a group */
+#define FORM_FLOATS      PITH_TYPE_NVFP4  /* two float scales a group, codes + 32 */
 
 ALWAYS_INLINE bool is_super(pith_type type) {
-    return type == PITH_TYPE_Q4_K || type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K;
+    return type == PITH_TYPE_Q4_K || type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K ||
+           type == FORM_HALVES_BOOK || type == FORM_HALVES_WIDE || type == FORM_PAIRS;
 }
 
 ALWAYS_INLINE bool has_minima(pith_type type) {
     return type == PITH_TYPE_Q4_1 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q4_K ||
-           type == PITH_TYPE_Q5_K;
+           type == PITH_TYPE_Q5_K || type == FORM_PAIRS;
+}
+
+/* Two scales a group. */
+ALWAYS_INLINE bool has_halves(pith_type type) {
+    return type == PITH_TYPE_Q6_K || type == FORM_HALVES_BOOK || type == FORM_HALVES_WIDE ||
+           type == FORM_PAIRS || type == FORM_FLOATS;
 }
 
 /* Bytes of a panel block. */
@@ -105,7 +115,7 @@ ALWAYS_INLINE void factors_small(factors *f, const uint8_t *chunk, int n, const 
         const uint16_t *half =
             (const uint16_t *)(const void *)(chunk + (size_t)j * block_bytes(type));
         ps_store(f->d[j], ps_load_f16(half));
-        if (has_minima(type)) ps_store(f->minimum[j], ps_load_f16(half + PITH_PANEL_ROWS));
+        if (has_minima(type)) ps_store(f->minimum[j][0], ps_load_f16(half + PITH_PANEL_ROWS));
     }
 }
 
@@ -125,7 +135,7 @@ ALWAYS_INLINE void factors_k(factors *f, const uint8_t *chunk) {
     stored();
     for (int j = 0; j < GROUPS; j++) {
         ps_store(f->scale[j][0], ps_of_u8(scale[j]));
-        ps_store(f->minimum[j], ps_of_u8(minimum[j]));
+        ps_store(f->minimum[j][0], ps_of_u8(minimum[j]));
     }
     ps_store(f->d[0], ps_load_f16(b->d));
     ps_store(f->dmin, ps_load_f16(b->dmin));

@@ -13,7 +13,8 @@ enum {
     DOT_PAIRS = 0,
     DOT_BYTE_PLANES = 1, /* planes of an 8-bit code */
     DOT_TOKENS = 5,      /* tokens of a tile: sums and weights fill 15 registers */
-    DOT_PAIR_TOKENS = 5
+    DOT_PAIR_TOKENS = 5,
+    DOT_SINGLE_TOKENS = 5
 };
 
 #if defined(PITH_EMULATE_AVXVNNI)
@@ -39,6 +40,10 @@ ALWAYS_INLINE void dot_end(lanes16 *sum, lanes16 words, const int factor) {
 ALWAYS_INLINE void dot_pair(lanes16 *sum, lanes16 w0, lanes16 w1, __m256i x0, __m256i x1) {
     dot_step(sum, w0, x0);
     dot_step(sum, w1, x1);
+}
+
+ALWAYS_INLINE void dot_single(lanes16 *sum, lanes16 w, __m256i x) {
+    dot_step(sum, w, x);
 }
 
 #endif

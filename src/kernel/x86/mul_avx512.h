@@ -11,6 +11,7 @@
 #include "kernel/inline.h"
 #include "kernel/kernel.h"
 #include "kernel/panel.h"
+#include "kernel/x86/expanded.h"
 
 #include <immintrin.h>
 
@@ -111,29 +112,23 @@ ALWAYS_INLINE void prefetch(const void *at, int bytes, const int T) {
 
 /* ---- Many tokens (mul_wide_avx512.c) ---- */
 
-enum { WIDE_GROUPS = 8 };
+enum { WIDE_GROUPS = EXPANDED_GROUPS };
 
 typedef enum wide_shape {
     WIDE_SIGNED, /* d per group, codes with an offset */
     WIDE_AFFINE, /* d and minimum per group */
     WIDE_SUPER,  /* integer scale and minimum per group, d and dmin per 8 groups */
-    WIDE_HALVES  /* two integer scales per group, d per 8 groups, offset 32 */
+    WIDE_SCALED, /* the same without minima, codes with an offset */
+    WIDE_HALVES, /* two integer scales per group, d per 8 groups, codes with an offset */
+    WIDE_PAIRS,  /* two integer scales and minima per group, d and dmin per 8 groups */
+    WIDE_FLOATS  /* two float scales per group, codes with an offset */
 } wide_shape;
 
-/* 256 k of 16 rows, unpacked. */
-typedef struct wide_block {
-    uint8_t code[WIDE_GROUPS][8][64]; /* group, code group, [16 rows][4 k] */
-    float d[WIDE_GROUPS][16];         /* SUPER, HALVES: d[0] */
-    float scale[WIDE_GROUPS][2][16];  /* SUPER: scale[..][0] */
-    float minimum[WIDE_GROUPS][16];
-    float dmin[16];
-} wide_block;
-
 typedef struct wide_type {
-    void (*unpack)(wide_block *out, const uint8_t *blocks, int n_group);
+    expand_fn *unpack;
     size_t chunk_bytes; /* panel bytes of 256 k */
     wide_shape shape;
-    int offset_shift; /* SIGNED: codes are value + (1 << offset_shift) */
+    int offset_shift; /* codes are value + (1 << offset_shift) */
 } wide_type;
 
 /* Any number of tokens and panels. */

@@ -17,42 +17,59 @@ enum { PASS = 60, AHEAD = 4096 };
 /* What a chunk of a tile's tokens needs besides codes. */
 typedef struct scalars {
     float d[TILE][GROUPS], d_sum[TILE][GROUPS];
-    int32_t bias[TILE][2 * GROUPS]; /* -offset * sum; Q6_K: -32 * sum16 */
+    int32_t bias[TILE][2 * GROUPS];   /* -offset * sum; two scales a group: -offset * sum16 */
+    float half_sum[TILE][2 * GROUPS]; /* sum16; FORM_PAIRS */
 } scalars;
 
 typedef struct chains {
     float acc[PASS][16], acc_min[PASS][16], s[PASS][16]; /* s: of the super-block */
 } chains;
 
+/* Codes have 1 << this added; -1: nothing. */
 ALWAYS_INLINE int offset_shift(pith_type type) {
-    return type == PITH_TYPE_Q4_0   ? 3
-           : type == PITH_TYPE_Q5_0 ? 4
-           : type == PITH_TYPE_Q8_0 ? 7
-                                    : -1;
+    switch (type) {
+    case PITH_TYPE_Q4_0: return 3;
+    case FORM_GROUP: return 4;
+    case FORM_HALVES:
+    case FORM_FLOATS: return 5;
+    case FORM_HALVES_BOOK: return 6;
+    case FORM_GROUP_WIDE:
+    case FORM_HALVES_WIDE: return 7;
+    default: return -1;
+    }
+}
+
+ALWAYS_INLINE __m256i bias_of(__m256i sum, int shift) {
+    const __m256i zero = _mm256_setzero_si256();
+    return shift < 0 ? zero : _mm256_sub_epi32(zero, _mm256_slli_epi32(sum, shift));
+}
+
+/* Both halves of n groups, as words. */
+ALWAYS_INLINE void halves_read(scalars *v, const int16_t *sum16, __m256i in, const int t,
+                               const pith_type type) {
+    __m256i both = _mm256_maskload_epi32((const int32_t *)(const void *)sum16, in),
+            *bias = (__m256i *)(void *)v->bias[t];
+    __m256i first = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(both)),
+            second = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(both, 1));
+    _mm256_storeu_si256(bias, bias_of(first, offset_shift(type)));
+    _mm256_storeu_si256(bias + 1, bias_of(second, offset_shift(type)));
+    if (type == FORM_PAIRS) ps_store(v->half_sum[t], ps_of((lanes16){first, second}));
 }
 
 ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, int n, const int T,
                                 const pith_type type) {
-    const __m256i in = first_8(n), zero = _mm256_setzero_si256();
+    const __m256i in = first_8(n);
     UNROLL for (int t = 0; t < T; t++) {
         size_t row = at + (size_t)t * q8->d_stride;
         __m256 d = _mm256_maskload_ps(q8->d + row, in);
-        __m256i sum = _mm256_maskload_epi32(q8->sum + row, in),
-                *bias = (__m256i *)(void *)v->bias[t];
+        __m256i sum = _mm256_maskload_epi32(q8->sum + row, in);
         _mm256_storeu_ps(v->d[t], d);
         if (has_minima(type))
             _mm256_storeu_ps(v->d_sum[t], _mm256_mul_ps(d, _mm256_cvtepi32_ps(sum)));
-        if (type == PITH_TYPE_Q6_K) {
-            const __m128i *sums = (const __m128i *)(const void *)(q8->sum16 + 2 * row);
-            __m256i first = _mm256_cvtepi16_epi32(_mm_loadu_si128(sums)),
-                    second = _mm256_cvtepi16_epi32(_mm_loadu_si128(sums + 1));
-            _mm256_storeu_si256(bias, _mm256_sub_epi32(zero, _mm256_slli_epi32(first, 5)));
-            _mm256_storeu_si256(bias + 1, _mm256_sub_epi32(zero, _mm256_slli_epi32(second, 5)));
-        } else {
-            int shift = offset_shift(type);
-            _mm256_storeu_si256(
-                bias, shift < 0 ? zero : _mm256_sub_epi32(zero, _mm256_slli_epi32(sum, shift)));
-        }
+        if (has_halves(type))
+            halves_read(v, q8->sum16 + 2 * row, in, t, type);
+        else
+            _mm256_storeu_si256((__m256i *)(void *)v->bias[t], bias_of(sum, offset_shift(type)));
     }
     stored();
 }
@@ -61,7 +78,8 @@ ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, int n,
 ALWAYS_INLINE void group(const chunk *w, int j4, const int jj, const int8_t *x, size_t stride,
                          const scalars *v, float (*acc)[16], float (*s)[16], const int T,
                          const bool wide, const pith_type type) {
-    const int j = j4 + jj, parts = type == PITH_TYPE_Q6_K ? 2 : 1;
+    const int j = j4 + jj, parts = has_halves(type) ? 2 : 1;
+    const bool is_scaled = is_super(type) || type == FORM_FLOATS;
     floats16 p[TILE];
     UNROLL for (int part = 0; part < parts; part++) {
         lanes16 sum[TILE];
@@ -71,12 +89,13 @@ ALWAYS_INLINE void group(const chunk *w, int j4, const int jj, const int8_t *x, 
         const int first = 8 / parts * part, last = first + 8 / parts;
         if (in_pairs(type))
             dot_group_pairs(w, j4, jj, first, last, x, stride, sum, T, wide, type);
+        else if (in_singles(type))
+            dot_group_singles(w, j4, jj, first, last, x, stride, sum, T, wide, type);
         else
             dot_groups(w, j4, jj, first, last, x, stride, sum, T, wide, type);
         UNROLL for (int t = 0; t < T; t++) {
-            floats16 dot = ps_of(sum[t]),
-                     scale = is_super(type) ? ps_load(w->f.scale[j][part]) : dot;
-            if (!is_super(type))
+            floats16 dot = ps_of(sum[t]), scale = is_scaled ? ps_load(w->f.scale[j][part]) : dot;
+            if (!is_scaled)
                 p[t] = dot;
             else
                 p[t] = part ? ps_fma(dot, scale, p[t]) : ps_mul(dot, scale);
@@ -86,6 +105,8 @@ ALWAYS_INLINE void group(const chunk *w, int j4, const int jj, const int8_t *x, 
         floats16 d = ps_all(v->d[t][j]);
         if (is_super(type))
             ps_fma_store(s[t], p[t], d);
+        else if (type == FORM_FLOATS)
+            ps_fma_store(acc[t], p[t], d);
         else
             ps_fma_store(acc[t], p[t], ps_mul(ps_load(w->f.d[j]), d));
     }
@@ -96,7 +117,14 @@ ALWAYS_INLINE void add_minima(const chunk *w, const scalars *v, int n, float (*a
                               const int T, const pith_type type) {
     UNROLL for (int t = 0; t < T; t++) {
         floats16 u = is_super(type) ? ps_all(0.0f) : ps_load(acc_min[t]);
-        for (int j = 0; j < n; j++) u = ps_fma(ps_load(w->f.minimum[j]), ps_all(v->d_sum[t][j]), u);
+        for (int j = 0; j < n; j++) {
+            floats16 m = ps_load(w->f.minimum[j][0]);
+            if (type == FORM_PAIRS) { /* exact */
+                m = ps_mul(m, ps_all(v->half_sum[t][2 * j]));
+                m = ps_fma(ps_load(w->f.minimum[j][1]), ps_all(v->half_sum[t][2 * j + 1]), m);
+            }
+            u = ps_fma(m, ps_all(type == FORM_PAIRS ? v->d[t][j] : v->d_sum[t][j]), u);
+        }
         if (is_super(type))
             ps_fma_store(acc_min[t], u, ps_load(w->f.dmin));
         else

@@ -151,10 +151,10 @@ ALWAYS_INLINE void tile(const pith_mul *args, const uint8_t *w, float *y, const 
     }
 }
 
-static void unpack(wide_block *out, const uint8_t *w, int n) {
+static void unpack(expanded *out, const uint8_t *w, int n) {
     const pith_panel_q6_k *b = (const void *)w;
     (void)n; /* always 8 */
-    _mm512_store_ps(out->d[0], load_f16(b->d));
+    _mm512_store_ps(out->f.d[0], load_f16(b->d));
     for (int f = 0; f < 2; f++)
         for (int g = 0; g < 8; g++) {
             __m512i code[4];
@@ -163,7 +163,8 @@ static void unpack(wide_block *out, const uint8_t *w, int n) {
                 _mm512_store_si512(out->code[4 * f + i][g], code[i]);
             }
         }
-    for (int s = 0; s < 2 * GROUPS; s++) _mm512_store_ps(out->scale[s / 2][s % 2], scale_of(b, s));
+    for (int s = 0; s < 2 * GROUPS; s++)
+        _mm512_store_ps(out->f.scale[s / 2][s % 2], scale_of(b, s));
 }
 
 ALWAYS_INLINE void few_tokens(const pith_mul *args, const uint8_t *w, float *y) {
@@ -181,7 +182,7 @@ ALWAYS_INLINE void few_tokens(const pith_mul *args, const uint8_t *w, float *y) 
 }
 
 void pith_mul_q6_k_avx512(const pith_mul *args) {
-    static const wide_type wide = {unpack, sizeof(pith_panel_q6_k), WIDE_HALVES, 0};
+    static const wide_type wide = {unpack, sizeof(pith_panel_q6_k), WIDE_HALVES, 5};
     if (args->n > SOME_TOKENS) {
         pith_mul_wide_avx512(args, &wide);
         return;

@@ -146,7 +146,7 @@ ALWAYS_INLINE void tile(const pith_mul *args, const uint8_t *w, float *y, const 
     }
 }
 
-ALWAYS_INLINE void unpack(wide_block *out, const uint8_t *w, int n, const kind type) {
+ALWAYS_INLINE void unpack(expanded *out, const uint8_t *w, int n, const kind type) {
     for (int j = 0; j < n; j++, w += block_bytes(type)) {
         const uint8_t *codes = w + codes_offset(type);
         const uint16_t *half = (const uint16_t *)(const void *)w;
@@ -157,8 +157,9 @@ ALWAYS_INLINE void unpack(wide_block *out, const uint8_t *w, int n, const kind t
             _mm512_store_si512(out->code[j][i], low);
             _mm512_store_si512(out->code[j][i + 4], high);
         }
-        _mm512_store_ps(out->d[j], load_f16(half));
-        if (has_minima(type)) _mm512_store_ps(out->minimum[j], load_f16(half + PITH_PANEL_ROWS));
+        _mm512_store_ps(out->f.d[j], load_f16(half));
+        if (has_minima(type))
+            _mm512_store_ps(out->f.minimum[j][0], load_f16(half + PITH_PANEL_ROWS));
     }
 }
 
@@ -191,7 +192,7 @@ ALWAYS_INLINE void mul(const pith_mul *args, const wide_type *wide, const kind t
     }
 }
 
-static void unpack_q4_0(wide_block *out, const uint8_t *w, int n) {
+static void unpack_q4_0(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q4_0);
 }
 
@@ -201,7 +202,7 @@ void pith_mul_q4_0_avx512(const pith_mul *args) {
     mul(args, &wide, Q4_0);
 }
 
-static void unpack_q4_1(wide_block *out, const uint8_t *w, int n) {
+static void unpack_q4_1(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q4_1);
 }
 
@@ -211,7 +212,7 @@ void pith_mul_q4_1_avx512(const pith_mul *args) {
     mul(args, &wide, Q4_1);
 }
 
-static void unpack_q5_0(wide_block *out, const uint8_t *w, int n) {
+static void unpack_q5_0(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q5_0);
 }
 
@@ -221,7 +222,7 @@ void pith_mul_q5_0_avx512(const pith_mul *args) {
     mul(args, &wide, Q5_0);
 }
 
-static void unpack_q5_1(wide_block *out, const uint8_t *w, int n) {
+static void unpack_q5_1(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q5_1);
 }
 
@@ -231,7 +232,7 @@ void pith_mul_q5_1_avx512(const pith_mul *args) {
     mul(args, &wide, Q5_1);
 }
 
-static void unpack_q8_0(wide_block *out, const uint8_t *w, int n) {
+static void unpack_q8_0(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q8_0);
 }
 

@@ -137,18 +137,18 @@ ALWAYS_INLINE void tile(const pith_mul *args, const uint8_t *w, float *y, const 
     }
 }
 
-ALWAYS_INLINE void unpack(wide_block *out, const uint8_t *w, const kind type) {
+ALWAYS_INLINE void unpack(expanded *out, const uint8_t *w, const kind type) {
     const pith_panel_q4_k *b = (const void *)w; /* the fields used here are the same in Q5_K */
     _Alignas(64) scalars v;
     scales_unpack(&v, b->scales);
-    _mm512_store_ps(out->d[0], load_f16(b->d));
-    _mm512_store_ps(out->dmin, load_f16(b->dmin));
+    _mm512_store_ps(out->f.d[0], load_f16(b->d));
+    _mm512_store_ps(out->f.dmin, load_f16(b->dmin));
     for (int j = 0; j < GROUPS; j++) {
         UNROLL for (int i = 0; i < 8; i++) {
             _mm512_store_si512(out->code[j][i], weight(w, j, i, type));
         }
-        _mm512_store_ps(out->scale[j][0], bytes_to_ps(v.scale[j]));
-        _mm512_store_ps(out->minimum[j], bytes_to_ps(v.minimum[j]));
+        _mm512_store_ps(out->f.scale[j][0], bytes_to_ps(v.scale[j]));
+        _mm512_store_ps(out->f.minimum[j][0], bytes_to_ps(v.minimum[j]));
     }
 }
 
@@ -181,7 +181,7 @@ ALWAYS_INLINE void mul(const pith_mul *args, const wide_type *wide, const kind t
     }
 }
 
-static void unpack_q4_k(wide_block *out, const uint8_t *w, int n) {
+static void unpack_q4_k(expanded *out, const uint8_t *w, int n) {
     (void)n; /* always 8 */
     unpack(out, w, Q4_K);
 }
@@ -191,7 +191,7 @@ void pith_mul_q4_k_avx512(const pith_mul *args) {
     mul(args, &wide, Q4_K);
 }
 
-static void unpack_q5_k(wide_block *out, const uint8_t *w, int n) {
+static void unpack_q5_k(expanded *out, const uint8_t *w, int n) {
     (void)n; /* always 8 */
     unpack(out, w, Q5_K);
 }

@@ -21,13 +21,19 @@ typedef struct chunk {
 /* How a type is multiplied: two groups at a time, or in planes of codes. */
 ALWAYS_INLINE bool in_pairs(pith_type type) {
     return DOT_PAIRS && (type == PITH_TYPE_Q5_0 || type == PITH_TYPE_Q5_1 ||
-                         type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K);
+                         type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K || type == FORM_FLOATS);
+}
+
+/* One code group at a time. */
+ALWAYS_INLINE bool in_singles(pith_type type) {
+    return DOT_PAIRS && type == FORM_HALVES_BOOK;
 }
 
 ALWAYS_INLINE int n_plane(pith_type type) {
-    return type == PITH_TYPE_Q8_0 ? DOT_BYTE_PLANES : 1;
+    return type == FORM_GROUP_WIDE || type == FORM_HALVES_WIDE ? DOT_BYTE_PLANES : 1;
 }
 ALWAYS_INLINE int tile_tokens(pith_type type) {
+    if (in_singles(type)) return DOT_SINGLE_TOKENS;
     return in_pairs(type) || n_plane(type) > 1 ? DOT_PAIR_TOKENS : DOT_TOKENS;
 }
 
@@ -96,6 +102,19 @@ ALWAYS_INLINE void dot_group_pairs(const chunk *w, int j4, const int jj, const i
         UNROLL for (int t = 0; t < T; t++) {
             const int8_t *at = row[t] + 4 * i;
             dot_pair(&sum[t], w0, w1, broadcast4(at), broadcast4(at + 4));
+        }
+    }
+}
+
+ALWAYS_INLINE void dot_group_singles(const chunk *w, int j4, const int jj, const int first,
+                                     const int last, const int8_t *x, size_t stride, lanes16 *sum,
+                                     const int T, const bool wide, const pith_type type) {
+    const int8_t *row[TILE];
+    rows_at(row, x, stride, T);
+    UNROLL for (int i = first; i < last; i++) {
+        lanes16 code = code_at(w, j4, jj, i, 0, wide, type);
+        UNROLL for (int t = 0; t < T; t++) {
+            dot_single(&sum[t], code, broadcast4(row[t] + 4 * i));
         }
     }
 }

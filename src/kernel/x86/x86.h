@@ -144,4 +144,34 @@ void pith_kv_put_f16_avx512(const pith_kv_put *args);
 void pith_kv_put_i8_avx512(const pith_kv_put *args);
 float pith_max_avx512(const float *x, uint32_t n);
 
+/* ---- Types that are expanded first: mul_expanded_*.c, pack_units_*.c ---- */
+typedef void pith_x86_mul(const pith_mul *args);
+typedef void pith_x86_pack(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k);
+pith_x86_mul pith_mul_iq4_nl_avx2, pith_mul_iq4_xs_avx2, pith_mul_mxfp4_avx2, pith_mul_nvfp4_avx2,
+    pith_mul_q2_k_avx2, pith_mul_q3_k_avx2, pith_mul_iq1_s_avx2, pith_mul_iq1_m_avx2,
+    pith_mul_iq2_xxs_avx2, pith_mul_iq2_xs_avx2, pith_mul_iq2_s_avx2, pith_mul_iq3_xxs_avx2,
+    pith_mul_iq3_s_avx2, pith_mul_tq1_0_avx2, pith_mul_tq2_0_avx2, pith_mul_q1_0_avx2,
+    pith_mul_q2_0_avx2;
+pith_x86_mul pith_mul_iq4_nl_avxvnni, pith_mul_iq4_xs_avxvnni, pith_mul_mxfp4_avxvnni,
+    pith_mul_nvfp4_avxvnni, pith_mul_q2_k_avxvnni, pith_mul_q3_k_avxvnni, pith_mul_iq1_s_avxvnni,
+    pith_mul_iq1_m_avxvnni, pith_mul_iq2_xxs_avxvnni, pith_mul_iq2_xs_avxvnni,
+    pith_mul_iq2_s_avxvnni, pith_mul_iq3_xxs_avxvnni, pith_mul_iq3_s_avxvnni,
+    pith_mul_tq1_0_avxvnni, pith_mul_tq2_0_avxvnni, pith_mul_q1_0_avxvnni, pith_mul_q2_0_avxvnni;
+pith_x86_mul pith_mul_iq4_nl_avx512, pith_mul_iq4_xs_avx512, pith_mul_mxfp4_avx512,
+    pith_mul_nvfp4_avx512, pith_mul_q2_k_avx512, pith_mul_q3_k_avx512, pith_mul_iq1_s_avx512,
+    pith_mul_iq1_m_avx512, pith_mul_iq2_xxs_avx512, pith_mul_iq2_xs_avx512, pith_mul_iq2_s_avx512,
+    pith_mul_iq3_xxs_avx512, pith_mul_iq3_s_avx512, pith_mul_tq1_0_avx512, pith_mul_tq2_0_avx512,
+    pith_mul_q1_0_avx512, pith_mul_q2_0_avx512;
+pith_x86_pack pith_pack_iq4_nl_avx2, pith_pack_iq4_xs_avx2, pith_pack_mxfp4_avx2,
+    pith_pack_nvfp4_avx2, pith_pack_q2_k_avx2, pith_pack_q3_k_avx2, pith_pack_iq1_s_avx2,
+    pith_pack_iq1_m_avx2, pith_pack_iq2_xxs_avx2, pith_pack_iq2_xs_avx2, pith_pack_iq2_s_avx2,
+    pith_pack_iq3_xxs_avx2, pith_pack_iq3_s_avx2, pith_pack_tq1_0_avx2, pith_pack_tq2_0_avx2,
+    pith_pack_q1_0_avx2, pith_pack_q2_0_avx2;
+pith_x86_pack pith_pack_iq4_nl_avx512, pith_pack_iq4_xs_avx512, pith_pack_mxfp4_avx512,
+    pith_pack_nvfp4_avx512, pith_pack_q2_k_avx512, pith_pack_q3_k_avx512, pith_pack_iq1_s_avx512,
+    pith_pack_iq1_m_avx512, pith_pack_iq2_xxs_avx512, pith_pack_iq2_xs_avx512,
+    pith_pack_iq2_s_avx512, pith_pack_iq3_xxs_avx512, pith_pack_iq3_s_avx512,
+    pith_pack_tq1_0_avx512, pith_pack_tq2_0_avx512, pith_pack_q1_0_avx512, pith_pack_q2_0_avx512;
+
 #endif

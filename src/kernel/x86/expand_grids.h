@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The types with code books, IQ1 IQ2 IQ3, expanded: 256 k of a panel (layouts: panel.h) -> bytes
+ * and factors (expanded.h). One source for three tiers, as expand_types.h.
+ *
+ * An index is 8 (IQ3: 4) consecutive k of a row, so the entries of 16 rows make one code group
+ * (IQ1, IQ2: two). Signs are 8 bits a run, or a 7-bit index whose parity is the eighth. Fractions
+ * become whole, the power of two goes to d (ref/mul_expanded_ref.c says why that is exact). */
+#ifndef PITH_KERNEL_X86_EXPAND_GRIDS_H
+#define PITH_KERNEL_X86_EXPAND_GRIDS_H
+
+#include "kernel/x86/expand_types.h"
+
+/* The 8 sign bits that 7-bit indexes stand for: in byte 0 of each word. */
+ALWAYS_INLINE words16 signs_of_index(words16 index) {
+    static const uint8_t parity[16] = {0,   128, 128, 0,   128, 0,   0,   128,
+                                       128, 0,   0,   128, 0,   128, 128, 0};
+    words16 four = words_and(words_xor(index, words_right(index, 4)), words_all(15));
+    return words_or(index, bytes_look(parity, four));
+}
+
+/* Code group of 4 k: entries of 4 bytes. signs: spread. */
+ALWAYS_INLINE void expand_four(uint8_t *code, words16 v, words16 signs, int half, int offset) {
+    words_store(code, bytes_add(bytes_negate(v, signs, half), bytes_all(offset)));
+}
+
+/* Two code groups: entries of 8 bytes. signs: in byte 0. */
+ALWAYS_INLINE void expand_eight(uint8_t (*code)[64], const uint64_t *grid, words16 index,
+                                words16 signs) {
+    words16 two[2], spread = words_spread(signs, 0);
+    words_gather_two(grid, index, two);
+    expand_four(code[0], two[0], spread, 0, OFFSET_BOOK);
+    expand_four(code[1], two[1], spread, 1, OFFSET_BOOK);
+}
+
+/* 2 * v + 1 */
+ALWAYS_INLINE words16 odd(words16 v) {
+    return words_or(words_left(v, 1), words_all(1));
+}
+
+static void expand_iq2_xxs(expanded *out, const uint8_t *panel, int n) {
+    const pith_panel_iq2_xxs *b = (const void *)panel;
+    for (int j = 0; j < n; j++) {
+        words16 index = words_next(b->q[2 * j]), packed = words_next(b->q[2 * j + 1]);
+        UNROLL for (int l = 0; l < 4; l++) {
+            expand_eight(out->code[j] + 2 * l, pith_grid_iq2xxs, field_of(index, 8 * l, 255),
+                         signs_of_index(field_of(packed, 7 * l, 127)));
+        }
+        set_scale(out->f.scale[j], odd(words_right(packed, 28)));
+    }
+    halves_to_ps(out->f.d[0], b->d, 0.125f);
+}
+
+/* Scales of IQ2_XS and IQ2_S: a nibble for 16 k. */
+ALWAYS_INLINE void expand_scale_nibbles(expanded *out, const uint8_t (*scales)[64]) {
+    for (int s = 0; s < 16; s++)
+        words_to_ps(out->f.scale[s / 2][s % 2],
+                    odd(field_of(words_load(scales[s / 8]), 4 * (s % 8), 15)));
+}
+
+static void expand_iq2_xs(expanded *out, const uint8_t *panel, int n) {
+    const pith_panel_iq2_xs *b = (const void *)panel;
+    for (int j = 0; j < n; j++)
+        for (int l = 0; l < 4; l++) {
+            words16 v = words_load(b->q[2 * j + l / 2]);
+            expand_eight(out->code[j] + 2 * l, pith_grid_iq2xs, field_of(v, 16 * (l % 2), 511),
+                         signs_of_index(field_of(v, 16 * (l % 2) + 9, 127)));
+        }
+    expand_scale_nibbles(out, b->scales);
+    halves_to_ps(out->f.d[0], b->d, 0.125f);
+}
+
+static void expand_iq2_s(expanded *out, const uint8_t *panel, int n) {
+    const pith_panel_iq2_s *b = (const void *)panel;
+    for (int j = 0; j < n; j++) {
+        words16 low = words_next(b->q[j]), signs = words_next(b->signs[j]),
+                high = words_load(b->h[j / 4]);
+        for (int l = 0; l < 4; l++) {
+            words16 two = words_left(field_of(high, 8 * (j % 4) + 2 * l, 3), 8);
+            expand_eight(out->code[j] + 2 * l, pith_grid_iq2s,
+                         words_or(field_of(low, 8 * l, 255), two), words_right(signs, 8 * l));
+        }
+    }
+    expand_scale_nibbles(out, b->scales);
+    halves_to_ps(out->f.d[0], b->d, 0.125f);
+}
+
+static void expand_iq3_xxs(expanded *out, const uint8_t *panel, int n) {
+    const pith_panel_iq3_xxs *b = (const void *)panel;
+    for (int j = 0; j < n; j++) {
+        words16 packed = words_next(b->signs[j]);
+        for (int l = 0; l < 4; l++) {
+            words16 signs = words_spread(signs_of_index(field_of(packed, 7 * l, 127)), 0);
+            words16 index = words_right(words_load(b->q[2 * j + l / 2]), 16 * (l % 2));
+            words16 first = words_gather(pith_grid_iq3xxs, field_of(index, 0, 255)),
+                    second = words_gather(pith_grid_iq3xxs, field_of(index, 8, 255));
+            expand_four(out->code[j][2 * l], first, signs, 0, OFFSET_BOOK);
+            expand_four(out->code[j][2 * l + 1], second, signs, 1, OFFSET_BOOK);
+        }
+        set_scale(out->f.scale[j], odd(words_right(packed, 28)));
+    }
+    halves_to_ps(out->f.d[0], b->d, 0.25f);
+}
+
+static void expand_iq3_s(expanded *out, const uint8_t *panel, int n) {
+    const pith_panel_iq3_s *b = (const void *)panel;
+    words16 scales = words_load(b->scales);
+    for (int j = 0; j < n; j++) {
+        words16 high = words_load(b->h[j / 4]), signs = words_next(b->signs[j]);
+        for (int i = 0; i < 8; i++) {
+            words16 low = field_of(words_load(b->q[2 * j + i / 4]), 8 * (i % 4), 255);
+            words16 bit = words_left(field_of(high, 8 * (j % 4) + i, 1), 8);
+            expand_four(out->code[j][i], words_gather(pith_grid_iq3s, words_or(low, bit)),
+                        words_spread(signs, i / 2), i % 2, OFFSET_SMALL);
+        }
+        set_scale(out->f.scale[j], odd(field_of(scales, 4 * j, 15)));
+    }
+    halves_to_ps(out->f.d[0], b->d, 1.0f);
+}
+
+/* Two code groups of IQ1: 8 * grid + delta + offset. Where bit 0 of `minus` is set, delta is -1. */
+ALWAYS_INLINE void expand_ternary(uint8_t (*code)[64], words16 index, words16 minus) {
+    words16 is_minus = words_equal(words_and(minus, words_all(1)), words_all(1)), two[2];
+    words16 delta = bytes_sub(bytes_all(OFFSET_SMALL + 1), words_and(is_minus, bytes_all(2)));
+    words_gather_two(pith_grid_iq1s, index, two);
+    for (int i = 0; i < 2; i++)
+        words_store(code[i], bytes_add(words_and(words_left(two[i], 3), bytes_all(0xF8)), delta));
+}
+
+static void expand_iq1_s(expanded *out, const uint8_t *panel, int n) {
+    const pith_panel_iq1_s *b = (const void *)panel;
+    for (int j = 0; j < n; j++) {
+        words16 low = words_next(b->q[j]), h = words_right(words_load(b->h[j / 2]), 16 * (j % 2));
+        for (int l = 0; l < 4; l++) {
+            words16 three = words_left(field_of(h, 3 * l, 7), 8);
+            expand_ternary(out->code[j] + 2 * l, words_or(field_of(low, 8 * l, 255), three),
+                           words_right(h, 15));
+        }
+        set_scale(out->f.scale[j], odd(field_of(h, 12, 7)));
+    }
+    halves_to_ps(out->f.d[0], b->d, 0.125f);
+}
+
+/* The top nibbles of four 16-bit words, the lowest first: bits of a half. */
+ALWAYS_INLINE words16 iq1_m_half(words16 first, words16 second) {
+    words16 low = words_or(field_of(first, 12, 15), field_of(first, 24, 0xF0));
+    words16 high = words_or(field_of(second, 12, 15), field_of(second, 24, 0xF0));
+    return words_or(low, words_left(high, 8));
+}
+
+static void expand_iq1_m(expanded *out, const uint8_t *panel, int n) {
+    const pith_panel_iq1_m *b = (const void *)panel;
+    for (int j = 0; j < n; j++) {
+        words16 low = words_next(b->q[j]), h = words_right(words_load(b->h[j / 2]), 16 * (j % 2));
+        for (int l = 0; l < 4; l++) {
+            words16 nibble = words_right(h, 4 * l);
+            words16 three = words_left(field_of(nibble, 0, 7), 8);
+            expand_ternary(out->code[j] + 2 * l, words_or(field_of(low, 8 * l, 255), three),
+                           words_right(nibble, 3));
+        }
+    }
+    for (int s = 0; s < 16; s++) {
+        words16 v = words_load(b->scales[s / 8]);
+        words_to_ps(out->f.scale[s / 2][s % 2],
+                    odd(field_of(v, 16 * (s / 4 % 2) + 3 * (s % 4), 7)));
+    }
+    words16 d = iq1_m_half(words_load(b->scales[0]), words_load(b->scales[1]));
+    words_half_to_ps(out->f.d[0], d, 0.125f);
+}
+
+#endif
