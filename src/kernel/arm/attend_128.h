@@ -15,7 +15,7 @@
 
 typedef enum kind { F32, F16, I8 } kind;
 
-enum { TOKENS = PITH_PAGE_TOKENS, ROWS = 4, MAGIC_BITS = 0x4B400000 };
+enum { TOKENS = PITH_PAGE_TOKENS, ROWS = 4 };
 
 /* Scores, then weights, of a block of rows. */
 typedef struct block {
@@ -77,8 +77,7 @@ ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, ui
                              const int h, const int R) {
     const pith_q8 *q8 = args->q8;
     const size_t at = (args->first_q8 + row) * q8->d_stride;
-    const int32_t start[ROWS] = {MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS};
-    chunk k = {NULL, (const int8_t *)args->page.k + (size_t)i * args->head_dim * 16};
+    chunk k = {NULL, (const int8_t *)args->page.k + (size_t)i * args->head_dim * 16, dot_start()};
     float32x4_t acc[ROWS][2];
     tokens x;
     tokens_read(&x, q8, args->first_q8 + row, (uint32_t)R, 0, 8, R);
@@ -87,7 +86,7 @@ ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, ui
     }
     for (uint32_t g = 0; g < args->head_dim / PITH_GROUP; g++) {
         int32x4_t sum[4][4];
-        dot_part(sum, &k, &x, start, (int)g, 0, 0, 8, 2 * h, R, 2, true, PITH_TYPE_Q8_0);
+        dot_part(sum, &k, &x, NULL, (int)g, 0, 0, 8, 2 * h, R, 2, true, PITH_TYPE_Q8_0);
         UNROLL for (int r = 0; r < R; r++) {
             float32x4_t d = ps_set(q8->d[at + (size_t)r * q8->d_stride + g]);
             UNROLL for (int c = 0; c < 2; c++) {

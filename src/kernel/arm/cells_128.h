@@ -7,6 +7,12 @@
 
 #include "kernel/arm/vector_math_neon.h"
 
+/* Loads anew each time, where the register will be overwritten: a load leaves the vector pipes
+ * free, a copy of a register takes one. */
+ALWAYS_INLINE float32x4_t load_fresh(const float *at) {
+    return *(const volatile float32x4_t *)(const void *)at;
+}
+
 ALWAYS_INLINE void cells_clear(float32x4_t (*cell)[4], const int X, const int W) {
     UNROLL for (int x = 0; x < X; x++) {
         UNROLL for (int i = 0; i < W; i++) {

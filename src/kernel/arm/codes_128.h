@@ -11,13 +11,24 @@
 
 #include <arm_neon.h>
 
-enum { GROUPS = 8, CODE_BYTES = GROUPS * 512 };
+enum {
+    GROUPS = 8,
+    CODE_BYTES = GROUPS * 512,
+    MAGIC_BITS = 0x4B400000 /* 1.5 * 2^23: where sums start (mul_integer_128.h) */
+};
 
 /* 256 k of a panel: packed codes, or codes unpacked in the order of the tier (dot_*.h). */
 typedef struct chunk {
     const uint8_t *panel;
     const int8_t *unpacked; /* CODE_BYTES, signed */
+    int32x4_t start;        /* dot_start of the tier */
 } chunk;
+
+/* The start of a sum, from memory each time: a load leaves the vector pipes free, a copy of a
+ * register takes one. */
+ALWAYS_INLINE int32x4_t start_load(const chunk *w) {
+    return *(const volatile int32x4_t *)&w->start;
+}
 
 ALWAYS_INLINE bool is_super(pith_type type) {
     return type == PITH_TYPE_Q4_K || type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K;

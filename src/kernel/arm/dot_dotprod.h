@@ -8,6 +8,11 @@
 
 #include "kernel/arm/lanes_row_128.h"
 
+/* Where all sums start. */
+ALWAYS_INLINE int32x4_t dot_start(void) {
+    return vdupq_n_s32(MAGIC_BITS);
+}
+
 /* sum + w . 4 activations: lane `lane` (constant) of x. */
 ALWAYS_INLINE int32x4_t dot_lane(int32x4_t sum, int8x16_t w, int8x16_t x, const int lane) {
     switch (lane) {
@@ -18,15 +23,19 @@ ALWAYS_INLINE int32x4_t dot_lane(int32x4_t sum, int8x16_t w, int8x16_t x, const 
     }
 }
 
-/* sum[t][q] = start[t] + code groups first .. last - 1 of group j4 + jj with quads quad .. quad + Q
- * - 1. first and last are multiples of 4. */
+/* sum[t][q] += code groups first .. last - 1 of group j4 + jj with quads quad .. quad + Q - 1; first
+ * and last are multiples of 4. The first part starts the sums; packed codes have starts of their
+ * own, which are added at each part (NULL: none). */
 ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x,
                             const int32_t *start, int j4, const int jj, const int first,
                             const int last, const int quad, const int T, const int Q,
                             const bool wide, const pith_type type) {
     UNROLL for (int t = 0; t < T; t++) {
         UNROLL for (int q = 0; q < Q; q++) {
-            sum[t][q] = vdupq_n_s32(start[t]);
+            if (first == 0)
+                sum[t][q] = start ? vdupq_n_s32(start[t]) : start_load(w);
+            else if (start)
+                sum[t][q] = vaddq_s32(sum[t][q], vdupq_n_s32(start[t]));
         }
     }
     UNROLL for (int four = first; four < last; four += 4) {

@@ -82,7 +82,12 @@ ALWAYS_INLINE void cells_store(float *y, size_t y_stride, const float32x4_t (*ce
     }
 }
 
-/* sum[x][i] = start + code groups first .. last - 1 (even) of group j4 + jj: row pairs from quad
+/* Where all sums start. */
+ALWAYS_INLINE int32x4_t dot_start(void) {
+    return vdupq_n_s32(MAGIC_BITS);
+}
+
+/* sum[x][i] += code groups first .. last - 1 (even) of group j4 + jj: row pairs from quad
  * `quad`, token pairs x. */
 ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x,
                             const int32_t *start, int j4, const int jj, const int first,
@@ -90,10 +95,11 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
                             const bool wide, const pith_type type) {
     const int8_t *codes = w->unpacked + (size_t)(j4 + jj) * 512 + 32 * (size_t)quad;
     const size_t at = (size_t)(j4 + jj) * 64;
+    (void)start;
     (void)wide;
     UNROLL for (int c = 0; c < T / 2; c++) {
         UNROLL for (int i = 0; i < 2 * Q; i++) {
-            sum[c][i] = vdupq_n_s32(start[0]);
+            if (first == 0) sum[c][i] = start_load(w);
         }
     }
     UNROLL for (int e = first / 2; e < last / 2; e++) {

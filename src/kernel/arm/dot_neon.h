@@ -15,16 +15,22 @@ ALWAYS_INLINE int8x16_t broadcast4(const int8_t *x) {
     return vreinterpretq_s8_s32(vld1q_dup_s32((const int32_t *)(const void *)x));
 }
 
-/* `start` once for each of 2 rows, whose words are 2 lanes. */
+/* Where sums start: once for each of 2 rows, whose words are 2 lanes. */
 ALWAYS_INLINE int32x4_t start_rows(int32_t start) {
     return vreinterpretq_s32_u64(vdupq_n_u64((uint32_t)start));
+}
+
+ALWAYS_INLINE int32x4_t dot_start(void) {
+    return start_rows(MAGIC_BITS);
 }
 
 ALWAYS_INLINE int16x8_t multiply_add(int16x8_t words, int8x16_t w, int8x16_t x, const bool high) {
     return high ? vmlal_high_s8(words, w, x) : vmlal_s8(words, vget_low_s8(w), vget_low_s8(x));
 }
 
-/* Codes of up to 6 bits: sum[t][q] = start[t] + code groups first .. last - 1 of group j4 + jj. */
+/* Codes of up to 6 bits: sum[t][q] += code groups first .. last - 1 of group j4 + jj. The first part
+ * starts the sums; packed codes have starts of their own, which are added at each part (NULL: none).
+ */
 ALWAYS_INLINE void dot_words(int32x4_t (*sum)[4], const chunk *w, const tokens *x,
                              const int32_t *start, int j4, const int jj, const int first,
                              const int last, const int quad, const int T, const int Q,
@@ -51,21 +57,29 @@ ALWAYS_INLINE void dot_words(int32x4_t (*sum)[4], const chunk *w, const tokens *
     }
     UNROLL for (int t = 0; t < T; t++) {
         UNROLL for (int q = 0; q < Q; q++) {
-            int32x4_t from = start_rows(start[t]);
-            sum[t][q] = vpaddq_s32(vpadalq_s16(from, low[t][q]), vpadalq_s16(from, high[t][q]));
+            if (first == 0) {
+                int32x4_t from = start ? start_rows(start[t]) : start_load(w);
+                int32x4_t a = vpadalq_s16(from, low[t][q]);
+                if (!start) from = start_load(w);
+                sum[t][q] = vpaddq_s32(a, vpadalq_s16(from, high[t][q]));
+            } else {
+                int32x4_t a = vpaddlq_s16(low[t][q]), b = vpaddlq_s16(high[t][q]);
+                sum[t][q] = vaddq_s32(sum[t][q], vpaddq_s32(a, b));
+                if (start) sum[t][q] = vaddq_s32(sum[t][q], vdupq_n_s32(start[t]));
+            }
         }
     }
 }
 
-/* The same for 8-bit codes. */
-ALWAYS_INLINE void dot_bytes(int32x4_t (*sum)[4], const chunk *w, const tokens *x,
-                             const int32_t *start, int j4, const int jj, const int first,
-                             const int last, const int quad, const int T, const int Q,
-                             const bool wide, const pith_type type) {
+/* The same for 8-bit codes, which have one part and no starts of their own. */
+ALWAYS_INLINE void dot_bytes(int32x4_t (*sum)[4], const chunk *w, const tokens *x, int j4,
+                             const int jj, const int first, const int last, const int quad,
+                             const int T, const int Q, const bool wide, const pith_type type) {
     int32x4_t low[4][4], high[4][4];
     UNROLL for (int t = 0; t < T; t++) {
         UNROLL for (int q = 0; q < Q; q++) {
-            low[t][q] = high[t][q] = start_rows(start[t]);
+            low[t][q] = start_load(w);
+            high[t][q] = start_load(w);
         }
     }
     UNROLL for (int i = first; i < last; i += 2) {
@@ -95,7 +109,7 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
                             const int last, const int quad, const int T, const int Q,
                             const bool wide, const pith_type type) {
     if (type == PITH_TYPE_Q8_0)
-        dot_bytes(sum, w, x, start, j4, jj, first, last, quad, T, Q, wide, type);
+        dot_bytes(sum, w, x, j4, jj, first, last, quad, T, Q, wide, type);
     else
         dot_words(sum, w, x, start, j4, jj, first, last, quad, T, Q, wide, type);
 }

@@ -11,15 +11,14 @@
 #define MAGIC PITH_ROUND_MAGIC
 
 enum {
-    TILE = 4, /* tokens */
-    MAGIC_BITS = 0x4B400000,
+    TILE = 4,                     /* tokens */
     ROW_FLOATS = 16 * CELL_TOKENS /* a factor of 16 rows, laid out for cells */
 };
 
 /* Scales and minima of a chunk. */
 typedef struct factors {
     float d[GROUPS][ROW_FLOATS];        /* K types: d[0] */
-    float scale[GROUPS][2][ROW_FLOATS]; /* integer scales of K types */
+    float scale[GROUPS][2][ROW_FLOATS]; /* integer scales of K types; Q6_K: s0 - s1, s1 */
     float shift[GROUPS][2][ROW_FLOATS]; /* -scale * MAGIC */
     float minimum[GROUPS][ROW_FLOATS];
     float dmin[ROW_FLOATS];
@@ -28,7 +27,7 @@ typedef struct factors {
 /* What a chunk of a tile's tokens needs besides codes. */
 typedef struct scalars {
     float d[GROUPS][TILE], d_sum[GROUPS][TILE];
-    int32_t start[GROUPS][2][TILE]; /* MAGIC, less the offset of packed codes; parts of a group */
+    int32_t start[GROUPS][2][TILE]; /* less the offset of packed codes; part 0: from MAGIC */
 } scalars;
 
 ALWAYS_INLINE void factors_f16(float *out, const uint16_t *half) {
@@ -74,10 +73,12 @@ ALWAYS_INLINE void factors_k(factors *f, const uint8_t *panel) {
 ALWAYS_INLINE void factors_read(factors *f, const uint8_t *panel, int n, const pith_type type) {
     if (type == PITH_TYPE_Q6_K) {
         const pith_panel_q6_k *b = (const void *)panel;
-        for (int s = 0; s < 2 * GROUPS; s++) {
-            int8x16_t v = vld1q_s8(b->scales[s]);
-            factors_words(f->scale[s / 2][s % 2], f->shift[s / 2][s % 2], vmovl_s8(vget_low_s8(v)),
-                          vmovl_high_s8(v));
+        for (int j = 0; j < GROUPS; j++) {
+            int8x16_t s0 = vld1q_s8(b->scales[2 * j]), s1 = vld1q_s8(b->scales[2 * j + 1]);
+            factors_words(f->scale[j][0], f->shift[j][0],
+                          vsubl_s8(vget_low_s8(s0), vget_low_s8(s1)), vsubl_high_s8(s0, s1));
+            factors_words(f->scale[j][1], f->shift[j][1], vmovl_s8(vget_low_s8(s1)),
+                          vmovl_high_s8(s1));
         }
         factors_f16(f->d[0], b->d);
         return;
@@ -134,9 +135,9 @@ ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, uint32
             v->d[j][t] = q8->d[row + j];
             v->d_sum[j][t] = q8->d[row + j] * (float)q8->sum[row + j];
             for (size_t p = 0; !wide && p < (size_t)parts; p++)
-                v->start[j][p][t] =
-                    MAGIC_BITS - code_offset(type) *
-                                     (parts == 1 ? q8->sum[row + j] : q8->sum16[2 * (row + j) + p]);
+                v->start[j][p][t] = (p == 0 ? MAGIC_BITS : 0) -
+                                    code_offset(type) * (parts == 1 ? q8->sum[row + j]
+                                                                    : q8->sum16[2 * (row + j) + p]);
         }
     }
 }

@@ -29,7 +29,8 @@ typedef struct chains {
 
 /* ---- tiles: T tokens with Q quads of rows from quad `quad`; X x W cells ---- */
 
-/* p of a part of a group: exact. K types: scale * dot, added to the first part's. */
+/* p of a group: exact. K types: scale * dot, for each part added to the one before. Two parts share
+ * their sums: s0 dot0 + s1 dot1 = (s0 - s1) dot0 + s1 (dot0 + dot1), every term below 2^24. */
 ALWAYS_INLINE void products(float32x4_t (*p)[4], int32x4_t (*sum)[4], const float *scale,
                             const float *shift, const int part, const int X, const int W,
                             const pith_type type) {
@@ -37,7 +38,7 @@ ALWAYS_INLINE void products(float32x4_t (*p)[4], int32x4_t (*sum)[4], const floa
         UNROLL for (int x = 0; x < X; x++) {
             float32x4_t v = vreinterpretq_f32_s32(sum[x][i]);
             if (is_super(type))
-                v = ps_fma(v, vld1q_f32(scale + 4 * i), vld1q_f32(shift + 4 * i));
+                v = ps_fma(v, vld1q_f32(scale + 4 * i), load_fresh(shift + 4 * i));
             else
                 v = vsubq_f32(v, ps_set(MAGIC));
             p[x][i] = part ? vaddq_f32(p[x][i], v) : v;
@@ -52,15 +53,10 @@ ALWAYS_INLINE void group(const chunk *w, const factors *f, const tokens *x, cons
     const int j = j4 + jj, parts = n_part(type), X = T / CELL_TOKENS, W = Q * CELL_TOKENS;
     const size_t from = (size_t)quad * 4 * CELL_TOKENS;
     float32x4_t p[4][4], d = vld1q_f32(v->d[j]);
+    int32x4_t sum[4][4];
     UNROLL for (int part = 0; part < parts; part++) {
-        int32x4_t sum[4][4];
-        int32_t start[TILE] = {MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS};
         const int first = 8 / parts * part, last = first + 8 / parts;
-        if (!wide && code_offset(type) != 0) {
-            UNROLL for (int t = 0; t < T; t++) {
-                start[t] = v->start[j][part][t];
-            }
-        }
+        const int32_t *start = !wide && code_offset(type) != 0 ? v->start[j][part] : NULL;
         dot_part(sum, w, x, start, j4, jj, first, last, quad, T, Q, wide, type);
         products(p, sum, f->scale[j][part] + from, f->shift[j][part] + from, part, X, W, type);
     }
@@ -191,7 +187,7 @@ ALWAYS_INLINE void pass_wide(const pith_mul *args, const uint8_t *panel, float *
     _Alignas(64) int8_t codes[CODE_BYTES];
     factors f;
     chains c;
-    chunk w = {NULL, codes};
+    chunk w = {NULL, codes, dot_start()};
     const uint32_t whole = n_token / TILE, rest = n_token % TILE;
     memset(&c, 0, sizeof c);
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, panel += chunk_bytes(type)) {
@@ -217,7 +213,7 @@ ALWAYS_INLINE void pass_few(const pith_mul *args, const uint8_t *panel, float *y
                             const pith_type type) {
     factors f;
     chains c;
-    chunk w = {NULL, NULL};
+    chunk w = {NULL, NULL, dot_start()};
     memset(c.acc[0], 0, sizeof c.acc[0]);
     memset(c.acc_min[0], 0, sizeof c.acc_min[0]);
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, panel += chunk_bytes(type)) {
