@@ -117,6 +117,9 @@ PITH_API size_t pith_file_value_text(const pith_file *file, uint64_t index, size
                                      char *buffer, size_t capacity);
 /* false when index is past the end. */
 PITH_API bool pith_file_tensor_at(const pith_file *file, uint64_t index, pith_file_tensor *out);
+/* As pith_file_open, for a file that may hold its header alone (the first bytes of a GGUF, up to
+ * somewhere in the weights): everything can be asked, nothing can be run. */
+PITH_API pith_status pith_file_open_header(const char *path, pith_file **out, pith_error *error);
 /* PITH_OK when this build runs the file's architecture and types, else why not. */
 PITH_API pith_status pith_file_check(const pith_file *file, pith_error *error);
 
@@ -406,6 +409,114 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
                                    const int32_t *prompt, size_t n_prompt,
                                    const pith_generate_options *options, pith_generation *out,
                                    pith_error *error);
+
+/* ---- Before loading: does it fit, and how fast ----------------------------------------------- */
+
+/* A device as its maker or a measurement describes it. Unknown figures are 0. */
+typedef struct pith_device {
+    size_t size;
+    const char *name;       /* "pixel-8"; may be NULL in options */
+    const char *title;      /* "Google Pixel 8, Tensor G3"; may be NULL in options */
+    double bandwidth;       /* bytes a second of the memory that holds the weights */
+    double int8_ops;        /* int8 multiplies and adds a second; an ADD counts as one */
+    uint64_t memory_bytes;  /* that holds weights and KV */
+    double app_share;       /* of it, for one application; 0: 0.7 */
+    double bandwidth_share; /* of it, that decoding reaches; 0: 0.7 */
+    double ops_share;       /* of them, that prefill reaches; 0: 0.4 */
+    const char *source;     /* where the figures come from; may be NULL in options */
+} pith_device;
+/* The built-in table, sorted by kind. false past the end. */
+PITH_API bool pith_device_at(size_t index, pith_device *out);
+
+/* How long steps take; what is measured or estimated once holds for any length and depth. */
+typedef struct pith_speed_model {
+    double token_ns;            /* a decode step with an empty context */
+    double token_kv_ns;         /* more for each token of context that a layer sees on average */
+    int32_t short_rows;         /* rows of a short prompt step; 0: no steps are known */
+    double short_ns;            /* its time, without the context before it */
+    int32_t step_rows;          /* rows of a full step */
+    double step_ns;             /* its time */
+    double row_kv_ns;           /* more for each row and token of context that it sees */
+    int32_t window;             /* tokens that window layers see; 0: none has a window */
+    double window_layers_share; /* of the layers */
+} pith_speed_model;
+/* Time of the decode step at a depth; 0 when unknown. */
+PITH_API double pith_speed_token_ms(const pith_speed_model *model, int32_t depth);
+/* Time of reading n_prompt tokens at a depth; 0 when unknown. */
+PITH_API double pith_speed_prompt_ms(const pith_speed_model *model, int32_t n_prompt,
+                                     int32_t depth);
+
+typedef struct pith_fit_options {
+    size_t size;
+    /* as in pith_model_options and pith_engine_options */
+    int32_t n_ctx, n_threads, step_limit;
+    pith_load load;
+    pith_kv_type kv_type;
+    uint64_t memory_limit; /* bytes for weights, KV and workspace; 0: what the device can give */
+    /* NULL: this machine, whose speed is probed for up to two seconds */
+    const pith_device *device;
+    bool no_probe; /* this machine's sizes alone */
+} pith_fit_options;
+
+typedef struct pith_fit_context {
+    int32_t n_ctx;
+    uint64_t kv_bytes;
+    bool fits; /* with weights and workspace */
+} pith_fit_context;
+enum { PITH_FIT_CONTEXTS = 8 };
+
+/* Sizes in bytes, rates a second. 0: unknown. Strings live as long as the file. */
+typedef struct pith_fit {
+    const char *architecture; /* "" when the file does not say */
+    bool runs;                /* this build runs it: sizes are those of its own plan */
+    bool measured;            /* speeds come from timing that plan on this machine */
+    bool whole;               /* all bytes of the file are there */
+    char notes[512];          /* what was assumed, one line each */
+    pith_load load;           /* PACK or MMAP, as a load here would choose */
+    int32_t n_ctx, n_threads, n_ctx_train;
+    const char *kv_type; /* "f16" */
+    uint64_t n_parameters, file_bytes;
+    /* Memory: weights (in mmap mode mapped, not owned), KV of n_ctx, workspace, and vocabulary
+     * with program */
+    uint64_t weight_bytes, kv_bytes, workspace_bytes, other_bytes, total_bytes;
+    uint64_t limit_bytes; /* that weights, KV and workspace may take */
+    bool fits;
+    /* What would make it fit (or how far it could go); contexts are at most n_ctx_train. */
+    int32_t longest_ctx;      /* with these settings; 0: none */
+    int32_t longest_ctx_int8; /* with KV in int8 */
+    int32_t longest_ctx_mmap; /* with the file mapped */
+    double bits_allowed;      /* bits a weight at this context; weights have bits_per_weight */
+    double bits_per_weight;
+    size_t n_contexts;
+    pith_fit_context contexts[PITH_FIT_CONTEXTS];
+    /* Work of a token: bytes of weights that are read, bytes of KV for each token of context,
+     * multiply-adds (a prompt's rows leave the output layer out) */
+    double token_bytes, context_token_bytes, token_macs, output_macs;
+    double bandwidth;      /* bytes a second at about the size of the weights */
+    double int8_macs;      /* multiply-adds a second */
+    double decode_ceiling; /* tokens a second: bandwidth / token_bytes */
+    pith_speed_model speed;
+    double load_ms; /* weights from a file in the page cache, or as far as it is there */
+    double probe_ms;
+} pith_fit;
+
+/* What running the file would take. Only its header is read. An architecture that this build does
+ * not run is estimated from its tensors and keys, and notes say so. */
+PITH_API pith_status pith_file_fit(const pith_file *file, const pith_fit_options *options,
+                                   pith_fit *out, pith_error *error);
+/* Hash of the header and of sampled bytes of every tensor, as in pith_model_info; 0 when bytes are
+ * missing. */
+PITH_API uint64_t pith_file_content_key(const pith_file *file);
+
+/* What the machine can do at most, with n_threads (0: all), measured in some 300 ms. */
+typedef struct pith_machine_rates {
+    int32_t n_threads;
+    double bandwidth;       /* bytes a second from main memory */
+    double cache_bandwidth; /* from the last cache (16 MiB) */
+    double int8_macs;       /* multiply-adds a second of the fastest integer product */
+} pith_machine_rates;
+PITH_API pith_status pith_system_measure(int32_t n_threads, pith_machine_rates *out,
+                                         pith_error *error);
 
 /* ---- Looking inside ------------------------------------------------------------------------- */
 

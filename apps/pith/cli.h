@@ -64,6 +64,7 @@ typedef struct pith_cli_model {
     int precision;
     bool exact, force;
     int32_t n_ctx, n_threads, step_limit;
+    int32_t n_ctx_wanted; /* where --ctx says nothing; 0: the model's, at most 4096 */
     uint64_t memory;
 } pith_cli_model;
 
@@ -87,6 +88,9 @@ int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *v
  * -1 when both are open. */
 int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                          int32_t n_ctx_wanted, pith_engine **engine, pith_session **session);
+/* Holds weights, KV and workspace together against --memory, before anything is loaded
+ * (memory_plan.c). *load: how to load, where --load is auto. Exit code, or -1 to go on. */
+int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_load *load);
 
 /* ---- Sampling (sampler_option.c): --temp --top-k --top-p --min-p, penalties, --seed ---- */
 enum { PITH_CLI_SAMPLER_OPTIONS = 8 };
@@ -170,6 +174,8 @@ bool pith_cli_is_device(const char *path); /* it exists and is neither a file no
 int pith_cli_make_folder(const char *path);
 /* Makes every part of the path. */
 int pith_cli_make_folders(const char *path);
+/* Puts a small file in the place of `path`, whole or not at all; does not wait for the disk. */
+bool pith_cli_replace_file(const char *path, const char *data, size_t size);
 
 /* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends pith ---- */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */
@@ -186,6 +192,7 @@ int pith_command_tokenize(int argc, char **argv);
 int pith_command_template(int argc, char **argv);
 int pith_command_logits(int argc, char **argv);
 int pith_command_bench(int argc, char **argv);
+int pith_command_fit(int argc, char **argv);
 int pith_command_list(int argc, char **argv);
 int pith_command_doctor(int argc, char **argv);
 

@@ -107,6 +107,24 @@ bool pith_cli_is_device(const char *path) {
     return known && !(info.st_mode & (_S_IFREG | _S_IFDIR));
 }
 
+static unsigned process_number(void) {
+    return (unsigned)GetCurrentProcessId();
+}
+
+static bool move_file(const char *from, const char *to) {
+    wchar_t *a = wide_text(from), *b = wide_text(to);
+    bool moved = a && b && MoveFileExW(a, b, MOVEFILE_REPLACE_EXISTING);
+    pith_free(a);
+    pith_free(b);
+    return moved;
+}
+
+static void remove_file(const char *path) {
+    wchar_t *wide = wide_text(path);
+    if (wide) (void)_wremove(wide);
+    pith_free(wide);
+}
+
 int pith_cli_make_folder(const char *path) {
     wchar_t *wide = wide_text(path);
     int code = !wide || _wmkdir(wide) != 0 ? errno : 0;
@@ -171,6 +189,18 @@ bool pith_cli_is_device(const char *path) {
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
+static unsigned process_number(void) {
+    return (unsigned)getpid();
+}
+
+static bool move_file(const char *from, const char *to) {
+    return rename(from, to) == 0;
+}
+
+static void remove_file(const char *path) {
+    (void)remove(path);
+}
+
 int pith_cli_make_folder(const char *path) {
     return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : errno;
 }
@@ -189,4 +219,16 @@ int pith_cli_make_folders(const char *path) {
     if (part) code = pith_cli_make_folder(part);
     pith_free(part);
     return code;
+}
+
+bool pith_cli_replace_file(const char *path, const char *data, size_t size) {
+    pith_buffer name = {0};
+    pith_buffer_append_format(&name, "%s.%u.part", path, process_number());
+    FILE *file = name.failed ? NULL : pith_cli_open_file(name.data, "wb");
+    bool written = file && fwrite(data, 1, size, file) == size;
+    if (file && fclose(file) != 0) written = false;
+    bool moved = written && move_file(name.data, path);
+    if (file && !moved) remove_file(name.data);
+    pith_buffer_deinit(&name);
+    return moved;
 }

@@ -19,6 +19,7 @@ static const command_row commands[] = {
     {"template", pith_command_template, "render a chat template"},
     {"logits", pith_command_logits, "raw logits for given token ids"},
     {"bench", pith_command_bench, "measure prefill and decode speed"},
+    {"fit", pith_command_fit, "whether a model fits and how fast, before loading it"},
     {"list", pith_command_list, "list the models in the models folder"},
     {"doctor", pith_command_doctor, "show the processor, memory, kernels and libraries in use"},
 };

@@ -123,9 +123,15 @@ int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *v
     pith_error error = {0};
     char *path = pith_cli_find_model(values->model, &error);
     if (!path) return pith_cli_fail(&error);
+    pith_load load = (pith_load)values->load;
+    int code = vocab_only ? -1 : pith_cli_plan_memory(values, path, &load);
+    if (code >= 0) {
+        pith_free(path);
+        return code;
+    }
     pith_cli_progress progress = pith_cli_progress_start("loading the model");
     pith_model_options options = {.size = sizeof options,
-                                  .load = (pith_load)values->load,
+                                  .load = load,
                                   .memory_limit = values->memory,
                                   .n_threads = values->n_threads,
                                   .force = values->force,

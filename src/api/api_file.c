@@ -2,27 +2,22 @@
  * pith.h, "Reading files without loading them": an open GGUF file, its keys as text and its list
  * of tensors. The strings that are handed out lie in the file's header and live as long as the
  * pith_file. */
+#include "api/api_file.h"
 #include "api/api_argument.h"
 #include "base/cursor.h"
 #include "base/memory.h"
-#include "model/model.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-struct pith_file {
-    pith_gguf *gguf;
-    const char *architecture;
-};
-
-pith_status pith_file_open(const char *path, pith_file **out, pith_error *error) {
-    if (!out) return pith_fail_null(error, "out");
-    *out = NULL;
-    if (!path) return pith_fail_null(error, "path");
+/* open: pith_gguf_open_path or pith_gguf_open_header. */
+static pith_status open_file(const char *path,
+                             pith_status (*open)(const char *, pith_gguf **, pith_error *),
+                             pith_file **out, pith_error *error) {
     pith_file *file = pith_alloc_zero(1, sizeof *file);
     if (!file) return pith_fail_memory(error, "file", sizeof *file);
-    pith_status status = pith_gguf_open_path(path, &file->gguf, error);
+    pith_status status = open(path, &file->gguf, error);
     if (status != PITH_OK) {
         pith_free(file);
         return status;
@@ -33,6 +28,19 @@ pith_status pith_file_open(const char *path, pith_file **out, pith_error *error)
     file->architecture = status == PITH_OK && found ? text.data : "";
     *out = file;
     return PITH_OK;
+}
+
+pith_status pith_file_open(const char *path, pith_file **out, pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    return path ? open_file(path, pith_gguf_open_path, out, error) : pith_fail_null(error, "path");
+}
+
+pith_status pith_file_open_header(const char *path, pith_file **out, pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    return path ? open_file(path, pith_gguf_open_header, out, error)
+                : pith_fail_null(error, "path");
 }
 
 void pith_file_close(pith_file *file) {
@@ -50,9 +58,7 @@ pith_file_summary pith_file_summarize(const pith_file *file) {
                                   .n_metadata = pith_gguf_n_values(file->gguf),
                                   .n_tensors = pith_gguf_n_tensors(file->gguf),
                                   .architecture = file->architecture};
-    for (uint32_t i = 0; i < summary.n_shards; i++) {
-        summary.total_bytes += pith_source_size(pith_gguf_source(file->gguf, i));
-    }
+    summary.total_bytes = pith_gguf_total_bytes(file->gguf);
     for (size_t i = 0; i < summary.n_tensors; i++) {
         const pith_gguf_tensor *tensor = pith_gguf_tensor_at(file->gguf, i);
         summary.tensor_bytes += tensor->bytes;

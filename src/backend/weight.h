@@ -2,8 +2,8 @@
  * Weights in memory: declared from file tensors, then loaded all at once, packed into panels or
  * mapped in place (ARCHITECTURE.md, "Memory map"; why mmap mode packs on the fly:
  * docs/decisions/0002-mmap-mode-packs-on-the-fly.md). Immutable after load. Does not know models:
- * who declares what is in model/weights.c. Read next: weight.c, cpu/pack.c; rehearse.h for plans that
- * are timed without a file. */
+ * who declares what is in model/weights.c. Read next: weight.c, cpu/pack.c; rehearse.h for plans
+ * that are timed without a file. */
 #ifndef PITH_BACKEND_WEIGHT_H
 #define PITH_BACKEND_WEIGHT_H
 

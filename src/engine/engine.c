@@ -126,15 +126,29 @@ pith_status pith_engine_open(const pith_model *model, const pith_engine_options 
     return PITH_OK;
 }
 
-pith_status pith_engine_measure(const pith_model *model, const pith_engine_options *options,
-                                uint64_t *bytes, pith_error *error) {
+pith_status pith_engine_measure_parts(const pith_model *model, const pith_engine_options *options,
+                                      pith_engine_info *out, pith_error *error) {
     pith_engine *engine = pith_alloc_zero(1, sizeof *engine);
-    *bytes = 0;
+    *out = (pith_engine_info){0};
     if (!engine) return pith_fail_memory(error, "engine", sizeof *engine);
     engine->model = model;
     pith_status status = prepare(engine, options, error);
-    if (status == PITH_OK) *bytes = engine->kv_bytes + engine->workspace_bytes;
+    if (status == PITH_OK)
+        *out = (pith_engine_info){.n_ctx = (int32_t)engine->n_ctx,
+                                  .n_sessions = (int32_t)engine->n_sessions,
+                                  .n_threads = engine->backend.n_threads,
+                                  .step_limit = (int32_t)engine->step_limit,
+                                  .kv_bytes = engine->kv_bytes,
+                                  .workspace_bytes = engine->workspace_bytes};
     pith_engine_close(engine);
+    return status;
+}
+
+pith_status pith_engine_measure(const pith_model *model, const pith_engine_options *options,
+                                uint64_t *bytes, pith_error *error) {
+    pith_engine_info info;
+    pith_status status = pith_engine_measure_parts(model, options, &info, error);
+    *bytes = info.kv_bytes + info.workspace_bytes;
     return status;
 }
 

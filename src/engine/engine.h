@@ -8,7 +8,7 @@
  * Invariant: tokens in KV <= length <= n_ctx, and everything is allocated when the engine is
  * made: running a step and making a token allocate nothing. Arguments were checked by src/api;
  * numbers that depend on the model are checked here. Read next: engine.c (making one), session.c
- * (steps), generate.c (replies). */
+ * (steps), generate.c (replies), estimate.c (before loading). */
 #ifndef PITH_ENGINE_ENGINE_H
 #define PITH_ENGINE_ENGINE_H
 
@@ -62,6 +62,10 @@ struct pith_engine {
  * with zeros). */
 pith_status pith_engine_measure(const pith_model *model, const pith_engine_options *options,
                                 uint64_t *bytes, pith_error *error);
+/* The same in parts: fills kv_bytes and workspace_bytes of *out, and what was settled. The model
+ * may be an outline. */
+pith_status pith_engine_measure_parts(const pith_model *model, const pith_engine_options *options,
+                                      pith_engine_info *out, pith_error *error);
 pith_status pith_engine_open(const pith_model *model, const pith_engine_options *options,
                              pith_engine **out, pith_error *error);
 void pith_engine_close(pith_engine *engine); /* NULL is allowed */
@@ -100,6 +104,15 @@ typedef struct pith_id_span {
 pith_status pith_session_generate(pith_session *session, pith_sampler *sampler, pith_id_span prompt,
                                   const pith_generate_options *options, pith_generation *out,
                                   pith_error *error);
+
+/* ---- Estimates (estimate.c) ---- */
+
+/* What running the file would take (pith_file_fit). options: complete. out is whole afterwards,
+ * also where parts are unknown. */
+pith_status pith_estimate_file(const pith_gguf *gguf, const pith_fit_options *options,
+                               pith_fit *out, pith_error *error);
+/* A row of the table of devices. */
+bool pith_device_find(size_t index, pith_device *out);
 
 /* ---- Stop strings (stop_text.c) ---- */
 

@@ -9,6 +9,8 @@
 #include "base/pool.h"
 #include "cpu/cpu.h"
 
+#include <stdio.h>
+
 /* min <= value <= max, or `absent` for 0. */
 static pith_status choose(const char *name, int32_t value, uint32_t max, uint32_t absent,
                           uint32_t *out, pith_error *error) {
@@ -119,10 +121,10 @@ pith_status pith_engine_account(pith_engine *engine, pith_error *error) {
     return PITH_OK;
 }
 
-/* The largest of n_ctx/2, n_ctx/4, ... whose engine stays below the limit; 0: none. */
+/* The largest of n_ctx, n_ctx/2, n_ctx/4, ... whose engine stays below the limit; 0: none. */
 static uint32_t context_that_fits(const pith_engine *engine, uint64_t limit) {
     pith_engine other = *engine;
-    for (uint32_t n_ctx = engine->n_ctx / 2; n_ctx >= 64; n_ctx /= 2) {
+    for (uint32_t n_ctx = engine->n_ctx; n_ctx >= 64; n_ctx /= 2) {
         other.n_ctx = other.backend.n_ctx = n_ctx;
         if (other.step_limit > n_ctx) other.step_limit = other.backend.step_limit = n_ctx;
         if (pith_engine_account(&other, NULL) != PITH_OK) return 0;
@@ -130,6 +132,18 @@ static uint32_t context_that_fits(const pith_engine *engine, uint64_t limit) {
             return n_ctx;
     }
     return 0;
+}
+
+/* The same with KV in int8; 0 where it is already or nothing fits. */
+static uint32_t int8_context_that_fits(const pith_engine *engine, uint64_t limit) {
+    pith_engine other = *engine;
+    if (engine->storage == PITH_KV_STORE_I8 || engine->backend.full_precision) return 0;
+    other.storage = PITH_KV_STORE_I8;
+    other.layout = (pith_kv_layout){0};
+    pith_status status = pith_engine_lay_out(&other, NULL);
+    uint32_t n_ctx = status == PITH_OK ? context_that_fits(&other, limit) : 0;
+    pith_kv_layout_deinit(&other.layout);
+    return n_ctx;
 }
 
 static unsigned long long mib(uint64_t bytes) {
@@ -144,16 +158,19 @@ pith_status pith_engine_check_ceiling(const pith_engine *engine, uint64_t limit,
     if (limit == 0 || (kv <= limit && work <= limit - kv)) return PITH_OK;
     uint32_t n_ctx = context_that_fits(engine, limit);
     const char *whose = asked ? "allowed" : "free on this machine";
+    char int8[48] = "";
+    uint32_t n_ctx_int8 = int8_context_that_fits(engine, limit);
+    if (n_ctx_int8 > n_ctx) snprintf(int8, sizeof int8, ", with int8 KV one of %u", n_ctx_int8);
     if (n_ctx == 0) {
         return pith_fail(
             error, PITH_ERROR_MEMORY,
             "KV and workspace need %llu + %llu MiB, but %llu MiB are %s, and no shorter "
-            "context fits: give more memory or take a smaller model",
-            mib(kv), mib(work), (unsigned long long)(limit >> 20), whose);
+            "context fits%s: give more memory or take a smaller model",
+            mib(kv), mib(work), (unsigned long long)(limit >> 20), whose, int8);
     }
     return pith_fail(error, PITH_ERROR_MEMORY,
                      "KV and workspace for %u sessions of %u tokens need %llu + %llu MiB, but %llu "
-                     "MiB are %s: a context of %u tokens fits",
+                     "MiB are %s: a context of %u tokens fits%s",
                      engine->n_sessions, engine->n_ctx, mib(kv), mib(work),
-                     (unsigned long long)(limit >> 20), whose, n_ctx);
+                     (unsigned long long)(limit >> 20), whose, n_ctx, int8);
 }

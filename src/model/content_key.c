@@ -48,6 +48,10 @@ static pith_status hash_samples(const pith_gguf *gguf, const pith_gguf_tensor *t
     return PITH_OK;
 }
 
+pith_status pith_model_file_key(const pith_gguf *gguf, uint64_t *key, pith_error *error) {
+    return pith_content_key(gguf, key, error);
+}
+
 pith_status pith_content_key(const pith_gguf *gguf, uint64_t *key, pith_error *error) {
     uint32_t n_shards = pith_gguf_n_shards(gguf);
     uint64_t *ends = header_bytes(gguf), hash = 0;

@@ -130,6 +130,17 @@ static pith_status check_rope_freqs(const pith_model *model, pith_error *error) 
     return PITH_OK;
 }
 
+/* That a load chose the slower mode by itself is told. */
+static pith_status note_mapped(pith_model *model, pith_error *error) {
+    if (pith_weights_mode(model->weights) != PITH_LOAD_MMAP) return PITH_OK;
+    if (model->notes.size > 0) pith_buffer_append_text(&model->notes, "\n");
+    pith_buffer_append_format(&model->notes,
+                              "memory is short for %llu MiB of weights: the file is mapped and "
+                              "used in place, which is slower than packed weights",
+                              (unsigned long long)(pith_weights_bytes(model->weights) >> 20));
+    return model->notes.failed ? pith_fail_memory(error, "notes", model->notes.size) : PITH_OK;
+}
+
 static pith_status read_weights(pith_model *model, const pith_model_options *options,
                                 uint32_t features, pith_error *error) {
     pith_weights_options weights = {.load = options->load,
@@ -141,7 +152,9 @@ static pith_status read_weights(pith_model *model, const pith_model_options *opt
                                     .progress = options->progress,
                                     .progress_user = options->progress_user};
     pith_status status = pith_weights_load(model->weights, &weights, error);
-    return status == PITH_OK ? check_rope_freqs(model, error) : status;
+    if (status == PITH_OK) status = check_rope_freqs(model, error);
+    if (status == PITH_OK && options->load == PITH_LOAD_AUTO) status = note_mapped(model, error);
+    return status;
 }
 
 static pith_status check_options(const pith_model_options *options, pith_error *error) {

@@ -77,11 +77,36 @@ void pith_model_free(pith_model *model); /* NULL is allowed */
  * vocabulary are checked, no weight is read. */
 pith_status pith_model_check(const pith_gguf *gguf, pith_error *error);
 
+/* The content key of an open file (pith_model_info); PITH_ERROR_FORMAT where bytes are missing. */
+pith_status pith_model_file_key(const pith_gguf *gguf, uint64_t *key, pith_error *error);
+
 /* A model without its weights' data: keys, shapes, vocabulary and the layout of a load in the
  * given mode (PACK or MMAP). It can be measured, not run. gguf stays the caller's and must outlive
  * it. */
 pith_status pith_model_outline(const pith_gguf *gguf, pith_load load, uint32_t features,
                                pith_model **out, pith_error *error);
+
+/* Of layers together. */
+typedef struct pith_layer_cost {
+    double memory;      /* bytes of weights, all experts among them */
+    double bytes, macs; /* that a token reads, and multiply-adds it takes */
+} pith_layer_cost;
+pith_layer_cost pith_model_cost(const pith_model *model);
+
+/* A part of an outline that is timed in place of the whole (part.c). */
+typedef struct pith_model_part {
+    pith_model model;    /* a copy of the outline with the chosen layers, in order of choice: the
+                            first of them are an average part too */
+    uint32_t n_all;      /* layers of the whole */
+    pith_layer_cost all; /* of the whole's layers */
+    double output_scale; /* rows of the output layer over those of the part's */
+    uint32_t n_token;    /* ids below this have an embedding */
+} pith_model_part;
+/* memory: bytes that the part's weights may take. Shortens weights of the outline, which is good
+ * for nothing else afterwards. */
+pith_status pith_model_part_init(pith_model_part *part, const pith_model *outline, uint64_t memory,
+                                 pith_error *error);
+void pith_model_part_deinit(pith_model_part *part);
 
 /* Records the forward pass. */
 pith_status pith_model_record(const pith_model *model, pith_plan *plan, pith_error *error);

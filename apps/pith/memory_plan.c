@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * --memory is one ceiling over weights, KV and workspace: the sum is known from the file's header
+ * and refused before a weight is read, with what would make it fit. With --load auto the file is
+ * mapped where packed weights would break the ceiling; mapped pages are the system's to drop and
+ * do not count.
+ *
+ * Invariant: what this file can't judge (a broken file, a model that this build does not run, a
+ * context that the model does not allow) is left to the steps that follow, which tell it better. */
+#include "base/memory.h"
+#include "pith/cli.h"
+
+static double mib(double bytes) {
+    return bytes / 1048576.0;
+}
+
+/* What would make it fit, one after the other. */
+static void advise(const pith_fit *fit, pith_buffer *out) {
+    if (fit->longest_ctx > 0)
+        pith_buffer_append_format(out, "a context of %d tokens fits (--ctx); ",
+                                  (int)fit->longest_ctx);
+    if (fit->longest_ctx_int8 > fit->longest_ctx)
+        pith_buffer_append_format(out, "with --kv int8 one of %d; ", (int)fit->longest_ctx_int8);
+    if (fit->load == PITH_LOAD_PACK && fit->longest_ctx_mmap > fit->longest_ctx)
+        pith_buffer_append_format(out, "with --load mmap one of %d; ", (int)fit->longest_ctx_mmap);
+    if (fit->load == PITH_LOAD_PACK && fit->bits_allowed > 1)
+        pith_buffer_append_format(out, "weights of at most %.1f bits each fit (these have %.1f); ",
+                                  fit->bits_allowed, fit->bits_per_weight);
+}
+
+static int refuse(const pith_cli_model *values, const pith_fit *fit) {
+    double weights = fit->load == PITH_LOAD_PACK ? (double)fit->weight_bytes : 0;
+    double sum = weights + (double)fit->kv_bytes + (double)fit->workspace_bytes;
+    pith_buffer text = {0};
+    advise(fit, &text);
+    int code = pith_cli_fail_text(
+        "--memory %.0f MiB is less than %.0f MiB: weights %.0f + KV of %d tokens %.0f + workspace "
+        "%.0f; %sor give more memory",
+        mib((double)values->memory), mib(sum), mib(weights), (int)fit->n_ctx,
+        mib((double)fit->kv_bytes), mib((double)fit->workspace_bytes),
+        text.data && !text.failed ? text.data : "");
+    pith_buffer_deinit(&text);
+    return code;
+}
+
+int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_load *load) {
+    pith_file *file = NULL;
+    pith_fit fit;
+    if (!values->memory) return -1;
+    bool is_full = values->precision == PITH_PRECISION_FULL;
+    pith_fit_options options = {
+        .size = sizeof options,
+        .n_ctx = values->n_ctx ? values->n_ctx : values->n_ctx_wanted,
+        .n_threads = values->n_threads,
+        .step_limit = values->step_limit,
+        .load = (pith_load)values->load,
+        .kv_type = is_full && values->kv == PITH_KV_AUTO ? PITH_KV_F32 : (pith_kv_type)values->kv,
+        .memory_limit = values->memory,
+        .no_probe = true};
+    bool known = pith_file_open(path, &file, NULL) == PITH_OK &&
+                 pith_file_fit(file, &options, &fit, NULL) == PITH_OK && fit.runs;
+    int code = -1;
+    if (known && !fit.fits) code = refuse(values, &fit);
+    if (known && fit.fits && values->load == PITH_LOAD_AUTO && fit.load == PITH_LOAD_MMAP) {
+        fprintf(stderr,
+                "note: %.0f MiB of packed weights with KV and workspace are over --memory: the "
+                "file is mapped and used in place\n",
+                mib((double)fit.weight_bytes));
+        *load = PITH_LOAD_MMAP;
+    }
+    pith_file_close(file);
+    return code;
+}

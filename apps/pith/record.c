@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Records of estimates and runs (record.h). A file is $PITH_HOME/fit/<hash of the key>.json, less
+ * than 2 KB, written beside its place and renamed, without waiting for the disk: a lost record
+ * costs an estimate's correction and nothing else. Writing one takes some tenths of a
+ * millisecond. */
+#include "pith/record.h"
+
+#include "base/memory.h"
+#include "pith/cli.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    RECORD_VERSION = 1,
+    FILE_LIMIT = 64 << 10,
+    LEAST_PROMPT = 16, /* tokens: below, a time is mostly noise */
+    LEAST_TOKENS = 8
+};
+
+static const double factor_limit = 5.0;
+
+/* ---- Corrections ---- */
+
+static double within(double value, double low, double high) {
+    return !(value > low) ? low : value > high ? high : value;
+}
+
+/* Half of the way (in the logarithm), so that one odd run does not decide. */
+static double corrected(double factor, double error) {
+    return within(factor * sqrt(within(1 + error, 0.1, 10)), 1 / factor_limit, factor_limit);
+}
+
+/* Compares the last run with the estimate, where both are there. */
+static void compare(pith_cli_record *r, double all_bytes) {
+    if (!r->has_estimate) return;
+    double token = pith_speed_token_ms(&r->speed, r->token_depth) * r->token_factor;
+    double prompt =
+        pith_speed_prompt_ms(&r->speed, r->n_prompt, r->prompt_depth) * r->prompt_factor;
+    if (r->token_ms > 0 && token > 0) {
+        r->token_error = r->token_ms / token - 1;
+        r->token_factor = corrected(r->token_factor, r->token_error);
+    }
+    if (r->prompt_ms > 0 && prompt > 0) {
+        r->prompt_error = r->prompt_ms / prompt - 1;
+        r->prompt_factor = corrected(r->prompt_factor, r->prompt_error);
+    }
+    if (r->memory_more > 0) {
+        double off = r->memory_more - ((double)r->other_bytes + r->other_more);
+        if (all_bytes > 0) r->memory_error = off / (all_bytes - off);
+        r->other_more += off / 2;
+    }
+}
+
+/* ---- Files ---- */
+
+static bool number(const json_t *object, const char *name, double *out) {
+    double value = json_number_value(json_object_get(object, name));
+    if (!json_is_number(json_object_get(object, name)) || !(fabs(value) < 1e18)) return false;
+    *out = value;
+    return true;
+}
+
+static bool count(const json_t *object, const char *name, int32_t *out) {
+    double value = 0;
+    if (!number(object, name, &value) || value < -1 || value > 1 << 30) return false;
+    *out = (int32_t)value;
+    return true;
+}
+
+static bool read_speed(const json_t *json, pith_speed_model *m) {
+    return number(json, "token_ns", &m->token_ns) && number(json, "token_kv_ns", &m->token_kv_ns) &&
+           count(json, "short_rows", &m->short_rows) && number(json, "short_ns", &m->short_ns) &&
+           count(json, "step_rows", &m->step_rows) && number(json, "step_ns", &m->step_ns) &&
+           number(json, "row_kv_ns", &m->row_kv_ns) && count(json, "window", &m->window) &&
+           number(json, "window_layers_share", &m->window_layers_share) && m->short_rows >= 0 &&
+           m->step_rows >= m->short_rows && (m->short_rows == 0 || m->step_rows > 0) &&
+           m->token_ns >= 0 && m->short_ns >= 0 && m->step_ns >= 0 && m->token_kv_ns >= 0 &&
+           m->row_kv_ns >= 0 && m->window >= 0;
+}
+
+/* false: no record that can be believed. */
+static bool read_record(const json_t *json, pith_cli_record *r) {
+    double version = 0, other = 0;
+    if (!number(json, "version", &version) || version != RECORD_VERSION) return false;
+    r->has_estimate = json_is_object(json_object_get(json, "estimate"));
+    if (r->has_estimate && (!read_speed(json_object_get(json, "estimate"), &r->speed) ||
+                            !number(json, "other_bytes", &other) || other < 0))
+        return false;
+    r->other_bytes = (uint64_t)other;
+    return count(json, "runs", &r->n_runs) && r->n_runs >= 0 &&
+           number(json, "token_factor", &r->token_factor) &&
+           number(json, "prompt_factor", &r->prompt_factor) &&
+           number(json, "other_more", &r->other_more) &&
+           number(json, "token_error", &r->token_error) &&
+           number(json, "prompt_error", &r->prompt_error) &&
+           number(json, "memory_error", &r->memory_error) &&
+           count(json, "n_prompt", &r->n_prompt) && r->n_prompt >= 0 &&
+           count(json, "prompt_depth", &r->prompt_depth) &&
+           count(json, "token_depth", &r->token_depth) &&
+           number(json, "prompt_ms", &r->prompt_ms) && number(json, "token_ms", &r->token_ms) &&
+           number(json, "memory_more", &r->memory_more) && r->token_factor >= 1 / factor_limit &&
+           r->token_factor <= factor_limit && r->prompt_factor >= 1 / factor_limit &&
+           r->prompt_factor <= factor_limit;
+}
+
+static json_t *write_speed(const pith_speed_model *m) {
+    return json_pack("{s:f, s:f, s:i, s:f, s:i, s:f, s:f, s:i, s:f}", "token_ns", m->token_ns,
+                     "token_kv_ns", m->token_kv_ns, "short_rows", (int)m->short_rows, "short_ns",
+                     m->short_ns, "step_rows", (int)m->step_rows, "step_ns", m->step_ns,
+                     "row_kv_ns", m->row_kv_ns, "window", (int)m->window, "window_layers_share",
+                     m->window_layers_share);
+}
+
+static json_t *write_record(const pith_cli_record *r) {
+    json_t *json = json_pack(
+        "{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:f, s:f, s:f, s:f}", "version",
+        RECORD_VERSION, "runs", (int)r->n_runs, "token_factor", r->token_factor, "prompt_factor",
+        r->prompt_factor, "other_more", r->other_more, "token_error", r->token_error,
+        "prompt_error", r->prompt_error, "memory_error", r->memory_error, "n_prompt",
+        (int)r->n_prompt, "prompt_depth", (int)r->prompt_depth, "token_depth", (int)r->token_depth,
+        "prompt_ms", r->prompt_ms, "token_ms", r->token_ms, "memory_more", r->memory_more,
+        "other_bytes", (double)r->other_bytes);
+    if (r->has_estimate) json_object_set_new(json, "estimate", write_speed(&r->speed));
+    return json;
+}
+
+/* Folder of records; the caller frees it. NULL without memory. */
+static char *records_folder(void) {
+    char *home = pith_cli_home_folder();
+    pith_buffer path = {0};
+    if (home) pith_buffer_append_format(&path, "%s/fit", home);
+    char *folder = home && !path.failed ? pith_copy_text(path.data, path.size) : NULL;
+    pith_buffer_deinit(&path);
+    pith_free(home);
+    return folder;
+}
+
+/* Path of the key's file in *out; false when there is none. */
+static bool record_path(const pith_cli_record_key *key, const char *folder, pith_buffer *out) {
+    pith_system_info system = {0};
+    pith_buffer text = {0};
+    if (!folder || key->content_key == 0 || pith_system_describe(&system, NULL) != PITH_OK)
+        return false;
+    pith_buffer_append_format(&text, "%s|%s|%d|%d|%d|%d|%s|%016" PRIx64, system.cpu,
+                              system.features, (int)system.n_cores, (int)key->n_threads,
+                              (int)key->step_limit, key->load, key->kv_type, key->content_key);
+    bool made = !text.failed;
+    if (made)
+        pith_buffer_append_format(out, "%s/%016" PRIx64 ".json", folder,
+                                  pith_hash(text.data, text.size, 0));
+    pith_buffer_deinit(&text);
+    return made && !out->failed;
+}
+
+void pith_cli_record_load(const pith_cli_record_key *key, pith_cli_record *out) {
+    const pith_cli_record none = {.token_factor = 1, .prompt_factor = 1, .token_depth = -1};
+    pith_buffer path = {0}, text = {0};
+    char *folder = records_folder();
+    *out = none;
+    if (record_path(key, folder, &path) && pith_cli_try_read(path.data) == 0 &&
+        pith_cli_read_file(path.data, FILE_LIMIT, &text, NULL)) {
+        json_t *json = json_loadb(text.data ? text.data : "", text.size, 0, NULL);
+        if (!json || !read_record(json, out)) *out = none;
+        json_decref(json);
+    }
+    pith_buffer_deinit(&text);
+    pith_buffer_deinit(&path);
+    pith_free(folder);
+}
+
+static void save(const pith_cli_record_key *key, const pith_cli_record *record) {
+    pith_buffer path = {0};
+    char *folder = records_folder();
+    json_t *json = write_record(record);
+    char *text = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    if (text && record_path(key, folder, &path) && pith_cli_make_folders(folder) == 0)
+        (void)pith_cli_replace_file(path.data, text, strlen(text));
+    pith_free(text);
+    json_decref(json);
+    pith_buffer_deinit(&path);
+    pith_free(folder);
+}
+
+void pith_cli_record_estimate(const pith_cli_record_key *key, const pith_fit *fit,
+                              pith_cli_record *record) {
+    bool is_first = !record->has_estimate && record->n_runs > 0;
+    record->has_estimate = fit->measured;
+    record->speed = fit->speed;
+    record->other_bytes = fit->other_bytes;
+    if (!fit->measured) return;
+    if (is_first) compare(record, (double)fit->total_bytes);
+    save(key, record);
+}
+
+void pith_cli_record_run(const pith_cli_measure *m) {
+    pith_model_info model = pith_model_describe(m->model);
+    pith_engine_info engine = pith_engine_describe(m->engine);
+    pith_cli_record_key key = {.content_key = model.content_key,
+                               .n_threads = engine.n_threads,
+                               .step_limit = 0,
+                               .load = (int)model.load,
+                               .kv_type = engine.kv_type};
+    pith_cli_record record;
+    bool has_prompt = m->n_prompt >= LEAST_PROMPT, has_token = m->n_token >= LEAST_TOKENS;
+    double known = (double)(model.weight_bytes + engine.kv_bytes + engine.workspace_bytes);
+    if (!has_prompt && !has_token) return;
+    pith_cli_record_load(&key, &record);
+    record.n_runs++;
+    record.n_prompt = has_prompt ? m->n_prompt : 0;
+    record.prompt_depth = m->prompt_depth;
+    record.prompt_ms = has_prompt ? m->prompt_ms : 0;
+    record.token_depth = has_token ? m->token_depth : -1;
+    record.token_ms = has_token ? m->token_ms : 0;
+    record.memory_more = 0; /* mapped pages that happen to be there say nothing */
+    if (model.load == PITH_LOAD_PACK && (double)m->peak_bytes > known)
+        record.memory_more = (double)m->peak_bytes - known;
+    compare(&record, (double)m->peak_bytes);
+    save(&key, &record);
+}

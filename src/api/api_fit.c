@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pith.h, "Before loading": checks arguments and hands over to engine/estimate.c. */
+#include "api/api_argument.h"
+#include "api/api_file.h"
+#include "backend/rehearse.h"
+#include "base/clock.h"
+#include "base/pool.h"
+#include "cpu/cpu.h"
+#include "engine/engine.h"
+
+#include <math.h>
+
+enum { READ_MS = 200, PRODUCT_MS = 100 };
+
+bool pith_device_at(size_t index, pith_device *out) {
+    return out && pith_device_find(index, out);
+}
+
+static pith_status check_device(const pith_device *device, pith_error *error) {
+    const double values[] = {device->bandwidth, device->int8_ops, device->app_share,
+                             device->bandwidth_share, device->ops_share};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        bool is_share = i >= 2;
+        if (values[i] >= 0 && isfinite(values[i]) && !(is_share && values[i] > 1)) continue;
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "a figure of the device is %g: rates are 0 or more, shares 0 to 1",
+                         values[i]);
+    }
+    return PITH_OK;
+}
+
+pith_status pith_file_fit(const pith_file *file, const pith_fit_options *options, pith_fit *out,
+                          pith_error *error) {
+    pith_fit_options full;
+    pith_device device;
+    if (!out) return pith_fail_null(error, "out");
+    *out = (pith_fit){.architecture = "", .kv_type = ""};
+    if (!file) return pith_fail_null(error, "file");
+    pith_status status = pith_copy_options(&full, sizeof full, options, "pith_fit_options", error);
+    if (status == PITH_OK && full.device) {
+        status = pith_copy_options(&device, sizeof device, full.device, "pith_device", error);
+        if (status == PITH_OK) status = check_device(&device, error);
+        full.device = &device;
+    }
+    return status == PITH_OK ? pith_estimate_file(file->gguf, &full, out, error) : status;
+}
+
+uint64_t pith_file_content_key(const pith_file *file) {
+    uint64_t key = 0;
+    if (!file || !pith_gguf_is_whole(file->gguf)) return 0;
+    return pith_model_file_key(file->gguf, &key, NULL) == PITH_OK ? key : 0;
+}
+
+pith_status pith_system_measure(int32_t n_threads, pith_machine_rates *out, pith_error *error) {
+    uint32_t features = 0;
+    double rates[2] = {0, 0};
+    if (!out) return pith_fail_null(error, "out");
+    *out = (pith_machine_rates){0};
+    if (n_threads < 0 || n_threads > PITH_ENGINE_MAX_THREADS)
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_threads is %d: it must be 0 to %d",
+                         n_threads, PITH_ENGINE_MAX_THREADS);
+    out->n_threads = n_threads > 0 ? n_threads : pith_cpu_count();
+    uint64_t sizes[2] = {(uint64_t)256 << 20, (uint64_t)16 << 20};
+    uint64_t available = pith_memory_available();
+    if (available && sizes[0] > available / 4) sizes[0] = available / 4;
+    pith_status status = pith_cpu_features(&features, error);
+    if (status == PITH_OK)
+        status = pith_probe_read(out->n_threads, sizes, 2, READ_MS, rates, error);
+    if (status == PITH_OK)
+        status = pith_probe_product(out->n_threads, features, PRODUCT_MS, &out->int8_macs, error);
+    out->bandwidth = rates[0];
+    out->cache_bandwidth = rates[1];
+    return status;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The estimate: sizes from the header, speeds from a rehearsal on this machine, or from figures of
+ * a device, or, for an architecture that this build does not run, from what this machine reads and
+ * multiplies.
+ *
+ *   decode   ceiling = bandwidth / bytes per token; realistic = the rehearsal's token, or the
+ *            usual share of the ceiling
+ *   prompt   the rehearsal's steps, or multiply-adds / (rate * usual share)
+ *
+ * Invariant: out is whole after success, unknown figures are 0, and what was assumed is a note.
+ * Read next: rehearsal.c, estimate_memory.c. */
+#include "engine/estimate.h"
+
+#include "backend/rehearse.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "cpu/cpu.h"
+#include "engine/rehearsal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LEAST_SET ((uint64_t)16 << 20)
+#define MOST_SET  ((uint64_t)256 << 20) /* beyond it bandwidth is main memory's */
+
+enum { READ_MS = 90, PRODUCT_MS = 45, SAMPLE_BYTES = 8 << 20 };
+
+static const double default_bandwidth_share = 0.7, default_ops_share = 0.4;
+
+void pith_estimate_note(pith_fit *out, const char *text) {
+    size_t used = strlen(out->notes), size = strlen(text);
+    if (used + size + 2 > sizeof out->notes) return;
+    if (used > 0) out->notes[used++] = '\n';
+    memcpy(out->notes + used, text, size + 1);
+}
+
+/* ---- The model of steps ---- */
+
+static double attended(const pith_speed_model *m, double depth) {
+    double share = m->window > 0 ? m->window_layers_share : 0;
+    double seen = m->window > 0 && depth > m->window ? m->window : depth;
+    return depth * (1 - share) + seen * share;
+}
+
+double pith_speed_token_ms(const pith_speed_model *model, int32_t depth) {
+    if (!model || depth < 0) return 0;
+    return (model->token_ns + model->token_kv_ns * attended(model, depth)) * 1e-6;
+}
+
+/* A step of n rows: straight lines between one token, a short step and a full one. */
+static double step_ns(const pith_speed_model *m, int32_t n) {
+    double x = n, x0 = 1, y0 = m->token_ns, x1 = m->short_rows, y1 = m->short_ns;
+    if (n > m->short_rows && m->step_rows > m->short_rows)
+        x0 = x1, y0 = y1, x1 = m->step_rows, y1 = m->step_ns;
+    if (x1 <= x0) return y1;
+    return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
+}
+
+double pith_speed_prompt_ms(const pith_speed_model *model, int32_t n_prompt, int32_t depth) {
+    double ns = 0;
+    if (!model || n_prompt <= 0 || depth < 0 || model->short_rows <= 0) return 0;
+    for (int32_t done = 0; done < n_prompt;) {
+        int32_t n = n_prompt - done < model->step_rows ? n_prompt - done : model->step_rows;
+        double middle = (double)depth + done + (n - 1) / 2.0; /* tokens before the average row */
+        ns += step_ns(model, n) + model->row_kv_ns * n * attended(model, middle);
+        done += n;
+    }
+    return ns * 1e-6;
+}
+
+/* ---- Speeds from figures ---- */
+
+void pith_estimate_by_figures(const pith_device *device, const pith_work *work, pith_fit *out) {
+    double share = device->bandwidth_share > 0 ? device->bandwidth_share : default_bandwidth_share;
+    double ops_share = device->ops_share > 0 ? device->ops_share : default_ops_share;
+    double read = device->bandwidth * share, macs = device->int8_ops / 2 * ops_share;
+    out->bandwidth = device->bandwidth;
+    out->int8_macs = device->int8_ops / 2;
+    if (read <= 0) return;
+    out->decode_ceiling = work->token_bytes > 0 ? device->bandwidth / work->token_bytes : 0;
+    pith_speed_model *m = &out->speed;
+    m->token_ns = work->token_bytes / read * 1e9;
+    m->token_kv_ns = out->context_token_bytes / read * 1e9;
+    if (macs <= 0) return;
+    /* A step is bound by its products or by one pass over the weights. */
+    double row = work->layer_macs / macs * 1e9;
+    m->short_rows = 32;
+    m->step_rows = PITH_ENGINE_DEFAULT_STEP;
+    m->short_ns = m->short_rows * row > m->token_ns ? m->short_rows * row : m->token_ns;
+    m->step_ns = m->step_rows * row > m->token_ns ? m->step_rows * row : m->token_ns;
+    /* q.k and p.v: two products of a KV element and the heads that share it; unknown heads: 4. */
+    double kv = out->kv_bytes > 0 ? work->kv_elements : 0;
+    m->row_kv_ns = kv * 4 / macs * 1e9;
+}
+
+/* ---- This machine ---- */
+
+/* What this machine reads and multiplies, at about the size of the weights. */
+static pith_status probe(int32_t n_threads, uint64_t set, pith_fit *out, pith_error *error) {
+    uint32_t features = 0;
+    uint64_t size = set < LEAST_SET ? LEAST_SET : set > MOST_SET ? MOST_SET : set;
+    uint64_t available = pith_memory_available();
+    if (available && size > available / 4) size = available / 4;
+    pith_status status = pith_cpu_features(&features, error);
+    if (status == PITH_OK)
+        status = pith_probe_read(n_threads, &size, 1, READ_MS, &out->bandwidth, error);
+    if (status == PITH_OK)
+        status = pith_probe_product(n_threads, features, PRODUCT_MS, &out->int8_macs, error);
+    return status;
+}
+
+/* Bytes a second at which the middle of the file's tensors is read, 0 when unknown. */
+static double file_rate(const pith_gguf *gguf) {
+    uint64_t size = pith_gguf_total_bytes(gguf);
+    pith_source *source = pith_gguf_source(gguf, 0);
+    if (!pith_gguf_is_whole(gguf) || pith_source_size(source) < 4u * SAMPLE_BYTES) return 0;
+    size = pith_source_size(source);
+    uint8_t *buffer = pith_alloc(1 << 20);
+    if (!buffer) return 0;
+    uint64_t begun = pith_clock_ns(), at = size / 2, end = at + SAMPLE_BYTES;
+    for (; at < end; at += 1 << 20)
+        if (pith_source_read(source, at, buffer, 1 << 20, NULL) != PITH_OK) break;
+    double ns = (double)(pith_clock_ns() - begun) + 1;
+    pith_free(buffer);
+    return at < end ? 0 : SAMPLE_BYTES / ns * 1e9;
+}
+
+/* Reading, packing and fresh memory; threads read and pack beside each other. */
+static void estimate_load(const pith_gguf *gguf, double fill_rate, pith_fit *out) {
+    double rate = file_rate(gguf);
+    if (rate <= 0 || fill_rate <= 0) return;
+    double bytes = (double)out->weight_bytes;
+    if (out->load == PITH_LOAD_MMAP) return;
+    out->load_ms = bytes * (1.6 / (rate * out->n_threads) + 1 / fill_rate) * 1e3;
+}
+
+static pith_status measure_here(const pith_gguf *gguf, const pith_model *outline,
+                                const pith_fit_options *options, const pith_work *work,
+                                pith_fit *out, pith_error *error) {
+    pith_rehearsal rehearsal = {0};
+    uint64_t begun = pith_clock_ns();
+    pith_status status = probe(out->n_threads, out->weight_bytes, out, error);
+    if (status != PITH_OK) return status;
+    out->decode_ceiling = work->token_bytes > 0 ? out->bandwidth / work->token_bytes : 0;
+    if (outline) {
+        pith_engine_options engine = {.size = sizeof engine,
+                                      .n_threads = out->n_threads,
+                                      .step_limit = options->step_limit,
+                                      .kv_type = options->kv_type};
+        status = pith_rehearse(outline, out->load, &engine, out->int8_macs / 2, &rehearsal, error);
+        out->speed = rehearsal.speed;
+        out->measured = status == PITH_OK;
+        estimate_load(gguf, rehearsal.fill_rate, out);
+    } else {
+        pith_device here = {.bandwidth = out->bandwidth, .int8_ops = out->int8_macs * 2};
+        double macs = out->int8_macs;
+        pith_estimate_by_figures(&here, work, out);
+        out->int8_macs = macs;
+    }
+    out->probe_ms = (double)(pith_clock_ns() - begun) * 1e-6;
+    return status;
+}
+
+/* ---- Putting it together ---- */
+
+static void describe(const pith_gguf *gguf, const pith_work *work, pith_fit *out) {
+    pith_span text = {"", 0};
+    bool found = false;
+    pith_status status = pith_gguf_get_string(gguf, "general.architecture", &text, &found, NULL);
+    out->architecture = status == PITH_OK && found ? text.data : "";
+    out->whole = pith_gguf_is_whole(gguf);
+    out->n_parameters = work->n_parameters;
+    out->file_bytes = pith_gguf_total_bytes(gguf);
+    out->n_ctx_train = (int32_t)(work->n_ctx_train < INT32_MAX ? work->n_ctx_train : INT32_MAX);
+    out->token_bytes = work->token_bytes;
+    out->token_macs = work->layer_macs + work->output_macs;
+    out->output_macs = work->output_macs;
+    if (work->n_parameters > 0)
+        out->bits_per_weight = (double)work->tensor_bytes * 8 / (double)work->n_parameters;
+}
+
+/* As the engine settles them. */
+static pith_status settle(const pith_fit_options *options, pith_fit *out, pith_error *error) {
+    static const char *const kv_names[] = {[PITH_KV_AUTO] = "f16",
+                                           [PITH_KV_F32] = "f32",
+                                           [PITH_KV_F16] = "f16",
+                                           [PITH_KV_INT8] = "int8"};
+    if ((int)options->kv_type < PITH_KV_AUTO || options->kv_type > PITH_KV_INT8 ||
+        (int)options->load < PITH_LOAD_AUTO || options->load > PITH_LOAD_MMAP)
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "load %d or kv_type %d is none", options->load,
+                         options->kv_type);
+    if (options->n_ctx < 0 || options->n_threads < 0 || options->step_limit < 0)
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_ctx, n_threads or step_limit is negative");
+    int32_t most = out->n_ctx_train, usual = PITH_ENGINE_DEFAULT_CONTEXT;
+    out->n_ctx = options->n_ctx > 0 ? options->n_ctx : most > 0 && most < usual ? most : usual;
+    if (most > 0 && out->n_ctx > most)
+        return pith_fail(error, PITH_ERROR_LIMIT,
+                         "a context of %d tokens was asked for, but the model was trained for %d",
+                         out->n_ctx, most);
+    out->n_threads = options->n_threads > 0 ? options->n_threads : pith_cpu_count();
+    out->kv_type = kv_names[options->kv_type];
+    return PITH_OK;
+}
+
+static void count_kv(const pith_model *outline, pith_work *work) {
+    pith_kv_shape shapes[PITH_MODEL_MAX_LAYERS];
+    if (!outline) return;
+    work->kv_elements = 0;
+    work->kv_is_guess = false;
+    pith_model_kv_shapes(outline, shapes);
+    for (uint32_t i = 0; i < outline->hparams.n_layer; i++)
+        work->kv_elements +=
+            (double)shapes[i].n_head_kv * (shapes[i].head_dim + shapes[i].head_dim_v);
+}
+
+static void tell_assumptions(const pith_gguf *gguf, const pith_model *outline,
+                             const pith_error *why, const pith_work *work, pith_fit *out) {
+    char line[320];
+    if (!outline) {
+        snprintf(line, sizeof line,
+                 "this build does not run the file (%.160s): sizes are those of its tensors and "
+                 "keys, speeds are the usual share of what the device reads and multiplies",
+                 why->text);
+        pith_estimate_note(out, line);
+    }
+    if (work->kv_elements <= 0)
+        pith_estimate_note(out, "the keys do not tell the size of the KV cache");
+    uint32_t count = 1;
+    pith_gguf_get_u32(gguf, "split.count", 0, PITH_GGUF_MAX_SHARDS, &count, NULL, NULL);
+    if (count > pith_gguf_n_shards(gguf))
+        pith_estimate_note(out,
+                           "this is one part of a split model: the other parts are not counted");
+}
+
+pith_status pith_estimate_file(const pith_gguf *gguf, const pith_fit_options *options,
+                               pith_fit *out, pith_error *error) {
+    pith_work work;
+    pith_model *outline = NULL;
+    pith_error why = {0};
+    uint32_t features = 0;
+    *out = (pith_fit){.architecture = "", .kv_type = ""};
+    pith_estimate_count_work(gguf, &work);
+    describe(gguf, &work, out);
+    pith_status status = settle(options, out, error);
+    if (status == PITH_OK) status = pith_cpu_features(&features, error);
+    if (status != PITH_OK) return status;
+    out->runs =
+        pith_model_outline(gguf, options->load == PITH_LOAD_MMAP ? PITH_LOAD_MMAP : PITH_LOAD_PACK,
+                           features, &outline, &why) == PITH_OK;
+    count_kv(outline, &work);
+    tell_assumptions(gguf, outline, &why, &work, out);
+    status = pith_estimate_memory(outline, &work, options, out, error);
+    out->context_token_bytes = work.kv_elements * pith_estimate_kv_element_bytes(options->kv_type);
+    if (status == PITH_OK && options->device)
+        pith_estimate_by_figures(options->device, &work, out);
+    else if (status == PITH_OK && !options->no_probe)
+        status = measure_here(gguf, outline, options, &work, out, error);
+    pith_model_free(outline);
+    return status;
+}

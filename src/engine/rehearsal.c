@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A rehearsal: runs the model's own plan, on the threads and kernels that will run it, with
+ * made-up weights in the layout that a load would give them. So an estimate follows whatever plan
+ * and kernels do, without a second description of them.
+ *
+ *   layers of the model   0 1 2 3 4 5 6 7 ...        those that are timed: as many as fit in
+ *   timed                 0   2     5                MOST_BYTES, with the average bytes of all
+ *
+ * What is timed is scaled: layers by bytes (decode) or multiply-adds (prompts), a shortened output
+ * layer by its rows; its share of the time comes from the profile. A context before the step is
+ * made of zeros. Limits: a mixture keeps as many experts as memory allows, so its prompts group
+ * better than they will; heat and neighbours of a later run are not seen.
+ *
+ * Read next: estimate.c, which decides when; backend/pretend.c for the weights. */
+#include "engine/rehearsal.h"
+
+#include "backend/rehearse.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "cpu/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES ((uint64_t)448 << 20) /* more than any last cache, less than 0.3 s to fill */
+
+enum {
+    MEMORY_SHARE = 4, /* of what is free, at most a quarter */
+    DEPTH = 2048,     /* tokens before a step, where the model takes as many */
+    SHORT_ROWS = 32,  /* a short prompt */
+    MAX_SAMPLES = 40,
+    SPARE_TOKENS = 2 * MAX_SAMPLES,
+    TOKEN_MS = 220, /* for tokens at one depth */
+    STEP_MS = 110,  /* a full step; layers are chosen for it */
+    MOST_MS = 1500  /* of all timing: past it two samples are enough */
+};
+
+/* ---- Timing ---- */
+
+typedef struct stage {
+    const pith_model_part *part;
+    const pith_model *whole;
+    pith_engine *engine;
+    pith_session *session;
+    pith_layer_cost timed; /* of its layers */
+    uint64_t deadline;     /* ns */
+    int32_t *ids;          /* [n_ids] */
+    uint32_t n_ids;
+} stage;
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t n) {
+    qsort(values, n, sizeof *values, compare);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static void close_stage(stage *s) {
+    pith_session_close(s->session);
+    pith_engine_close(s->engine);
+    pith_free(s->ids);
+}
+
+static pith_status open_stage(stage *s, const pith_engine_options *options, pith_error *error) {
+    const pith_model_part *p = s->part;
+    *s = (stage){
+        .part = p, .whole = s->whole, .deadline = s->deadline, .timed = pith_model_cost(&p->model)};
+    pith_status status = pith_engine_open(&p->model, options, &s->engine, error);
+    if (status == PITH_OK) status = pith_session_open(s->engine, &s->session, error);
+    if (status != PITH_OK) return status;
+    s->n_ids = s->engine->step_limit;
+    s->ids = pith_alloc_array(s->n_ids, sizeof *s->ids);
+    if (!s->ids) return pith_fail_memory(error, "a rehearsal", s->n_ids);
+    for (uint32_t i = 0; i < s->n_ids; i++)
+        s->ids[i] = (int32_t)((uint64_t)i * 2654435761u % p->n_token);
+    return PITH_OK;
+}
+
+/* The session holds `depth` tokens that nobody computed. */
+static pith_status go_to(stage *s, uint32_t depth, pith_error *error) {
+    pith_session_cut(s->session, 0);
+    memset(s->session->ids, 0, depth * sizeof *s->session->ids);
+    pith_status status = PITH_OK;
+    for (uint32_t at = 0; at < depth && status == PITH_OK;) {
+        uint32_t n = depth - at < s->engine->step_limit ? depth - at : s->engine->step_limit;
+        status = pith_kv_sequence_reserve(s->session->kv, n, error);
+        if (status == PITH_OK) pith_kv_sequence_commit(s->session->kv, n);
+        at += n;
+    }
+    s->session->length = depth;
+    return status;
+}
+
+/* Share of the time since the profile was switched on that the output layer took. */
+static double output_share(const stage *s) {
+    pith_profile_row rows[64];
+    double all = 0, output = 0;
+    size_t n = pith_runner_profile_rows(s->engine->runner, rows, 64);
+    for (size_t i = 0; i < n && i < 64; i++) {
+        all += rows[i].ms;
+        if (strcmp(rows[i].operation, "linear output") == 0) output += rows[i].ms;
+    }
+    return all > 0 ? output / all : 0;
+}
+
+/* A time of the part -> of the whole model. scale: of the layers. */
+static double whole_time(const stage *s, double ns, double scale) {
+    double output = ns * output_share(s);
+    return (ns - output) * scale + output * s->part->output_scale;
+}
+
+typedef struct timing {
+    uint32_t depth, rows;
+    double budget_ms;
+    uint32_t least; /* samples */
+} timing;
+
+/* Median time of a step of `rows` tokens at a depth; single tokens follow each other. */
+static pith_status time_steps(stage *s, const timing *t, double *ns, pith_error *error) {
+    double samples[MAX_SAMPLES];
+    size_t n = 0;
+    uint64_t end = 0;
+    pith_status status = go_to(s, t->depth, error);
+    for (uint32_t i = 0; status == PITH_OK && n < MAX_SAMPLES; i++) {
+        if (t->rows > 1 && i > 0) status = go_to(s, t->depth, error);
+        if (i == 1) { /* the first one warms up */
+            pith_runner_profile(s->engine->runner, true);
+            end = pith_clock_ns() + (uint64_t)(t->budget_ms * 1e6);
+        }
+        const int32_t *ids = s->ids + (t->rows == 1 ? i % s->n_ids : 0);
+        uint64_t begun = pith_clock_ns();
+        if (status == PITH_OK) status = pith_session_feed(s->session, ids, t->rows, NULL, error);
+        uint64_t now = pith_clock_ns();
+        if (i > 0) samples[n++] = (double)(now - begun);
+        if (n >= t->least && now > end) break;
+        if (n >= 2 && now > s->deadline) break;
+    }
+    if (status == PITH_OK) *ns = median(samples, n);
+    return status;
+}
+
+/* Tokens of context that the layers of a model see at a depth, weighted by their heads. */
+static double seen(const pith_model *model, double depth) {
+    pith_kv_shape shapes[PITH_MODEL_MAX_LAYERS];
+    double sum = 0;
+    pith_model_kv_shapes(model, shapes);
+    for (uint32_t i = 0; i < model->hparams.n_layer; i++) {
+        double window = shapes[i].window, n = window > 0 && depth > window ? window : depth;
+        sum += n * shapes[i].n_head_kv * (shapes[i].head_dim + shapes[i].head_dim_v);
+    }
+    return sum;
+}
+
+/* From what a depth adds to a step of the part to what one token of context adds to the whole. */
+static double per_token(const pith_model_part *p, const pith_model *whole, double ns,
+                        double depth) {
+    double more = seen(&p->model, depth), all = seen(whole, 1);
+    return more > 0 && ns > 0 ? ns / more * all : 0;
+}
+
+static pith_status rehearse_tokens(stage *s, uint32_t depth, pith_speed_model *out,
+                                   pith_error *error) {
+    double near = 0, far = 0, scale = s->part->all.bytes / s->timed.bytes;
+    timing t = {.rows = 1, .budget_ms = TOKEN_MS, .least = 5};
+    pith_status status = time_steps(s, &t, &near, error);
+    if (status != PITH_OK) return status;
+    out->token_ns = whole_time(s, near, scale);
+    if (depth == 0) return PITH_OK;
+    t.depth = depth;
+    t.budget_ms = TOKEN_MS / 2.0;
+    status = time_steps(s, &t, &far, error);
+    if (status == PITH_OK) out->token_kv_ns = per_token(s->part, s->whole, far - near, depth);
+    return status;
+}
+
+static pith_status rehearse_prompts(stage *s, uint32_t depth, pith_speed_model *out,
+                                    pith_error *error) {
+    double full = 0, deep = 0, few = 0, scale = s->part->all.macs / s->timed.macs;
+    uint32_t rows = s->engine->step_limit;
+    timing t = {.rows = rows, .least = 3};
+    pith_status status = time_steps(s, &t, &full, error);
+    if (status != PITH_OK) return status;
+    out->step_rows = (int32_t)rows;
+    out->step_ns = whole_time(s, full, scale);
+    out->short_rows = (int32_t)rows < SHORT_ROWS ? (int32_t)rows : SHORT_ROWS;
+    out->short_ns = out->step_ns;
+    if (depth > 0) {
+        t.depth = depth;
+        t.least = 2;
+        status = time_steps(s, &t, &deep, error);
+        double more = (deep - full) / rows; /* of a row */
+        out->row_kv_ns = per_token(s->part, s->whole, more, depth);
+    }
+    if (status != PITH_OK || rows <= SHORT_ROWS) return status;
+    t = (timing){.rows = SHORT_ROWS, .least = 4, .budget_ms = STEP_MS / 2.0};
+    status = time_steps(s, &t, &few, error);
+    if (status == PITH_OK) out->short_ns = whole_time(s, few, scale);
+    return status;
+}
+
+/* The context inside the step is part of row_kv_ns, which the caller of the model adds. */
+static void take_out_own_context(pith_speed_model *speed) {
+    double step = speed->row_kv_ns * speed->step_rows * (speed->step_rows - 1) / 2;
+    double few = speed->row_kv_ns * speed->short_rows * (speed->short_rows - 1) / 2;
+    speed->step_ns = speed->step_ns > 2 * step ? speed->step_ns - step : speed->step_ns / 2;
+    speed->short_ns = speed->short_ns > 2 * few ? speed->short_ns - few : speed->short_ns / 2;
+}
+
+static pith_status pretend(pith_model_part *p, int32_t n_threads, double *fill_rate,
+                           pith_error *error) {
+    pith_plan *plan = pith_plan_new();
+    if (!plan) return pith_fail_memory(error, "plan", 0);
+    pith_status status = pith_model_record(&p->model, plan, error);
+    if (status == PITH_OK)
+        status = pith_weights_pretend(p->model.weights, plan, n_threads, fill_rate, error);
+    pith_plan_free(plan);
+    return status;
+}
+
+/* Layers that a full step can take: about STEP_MS by the guess, but at least three, because types
+ * differ between layers. */
+static uint32_t prompt_layers(const pith_model_part *p, uint32_t rows, double product_rate) {
+    double macs = product_rate * STEP_MS * 1e-3, layer = p->all.macs / p->n_all * rows;
+    double n = layer > 0 ? macs / layer : 1;
+    uint32_t least = p->model.hparams.n_layer < 3 ? p->model.hparams.n_layer : 3;
+    if (n < least) return least;
+    return n < p->model.hparams.n_layer ? (uint32_t)n : p->model.hparams.n_layer;
+}
+
+static pith_status time_part(pith_model_part *p, const pith_model *whole,
+                             const pith_engine_options *options, double product_rate,
+                             pith_speed_model *out, pith_error *error) {
+    stage s = {.part = p, .whole = whole};
+    s.deadline = pith_clock_ns() + (uint64_t)MOST_MS * 1000000u;
+    uint32_t room = p->model.hparams.n_ctx_train, rows = (uint32_t)options->step_limit;
+    pith_engine_options own = *options;
+    if (rows == 0) rows = PITH_ENGINE_DEFAULT_STEP;
+    uint32_t depth = room > rows + SPARE_TOKENS ? room - rows - SPARE_TOKENS : 0;
+    if (depth > DEPTH) depth = DEPTH;
+    uint32_t n_ctx = depth + rows + SPARE_TOKENS;
+    own.n_ctx = (int32_t)(n_ctx < room ? n_ctx : room);
+    own.n_sessions = 1;
+    own.memory_limit = 0;
+    pith_status status = open_stage(&s, &own, error);
+    if (status == PITH_OK) status = rehearse_tokens(&s, depth, out, error);
+    close_stage(&s);
+    if (status != PITH_OK) return status;
+    p->model.hparams.n_layer = prompt_layers(p, rows, product_rate);
+    status = open_stage(&s, &own, error);
+    if (status == PITH_OK) status = rehearse_prompts(&s, depth, out, error);
+    close_stage(&s);
+    if (status == PITH_OK) take_out_own_context(out);
+    return status;
+}
+
+static void describe_windows(const pith_model *whole, pith_speed_model *speed) {
+    pith_kv_shape shapes[PITH_MODEL_MAX_LAYERS];
+    uint32_t n = 0, window = 0;
+    pith_model_kv_shapes(whole, shapes);
+    for (uint32_t i = 0; i < whole->hparams.n_layer; i++) {
+        if (shapes[i].window == 0) continue;
+        n++;
+        window = shapes[i].window;
+    }
+    speed->window = (int32_t)(window < INT32_MAX ? window : INT32_MAX);
+    speed->window_layers_share = (double)n / whole->hparams.n_layer;
+}
+
+static uint64_t memory_for_part(void) {
+    uint64_t available = pith_memory_available();
+    return available && available / MEMORY_SHARE < MOST_BYTES ? available / MEMORY_SHARE
+                                                              : MOST_BYTES;
+}
+
+pith_status pith_rehearse(const pith_model *outline, pith_load load,
+                          const pith_engine_options *options, double product_rate,
+                          pith_rehearsal *out, pith_error *error) {
+    pith_model_part part;
+    uint32_t features = 0;
+    *out = (pith_rehearsal){0};
+    int32_t n_threads = options->n_threads > 0 ? options->n_threads : pith_cpu_count();
+    pith_status status = pith_cpu_features(&features, error);
+    if (status != PITH_OK) return status;
+    status = pith_model_part_init(&part, outline, memory_for_part(), error);
+    pith_weights_lay_out(outline->weights, load, features);
+    if (status == PITH_OK) status = pretend(&part, n_threads, &out->fill_rate, error);
+    if (status == PITH_OK)
+        status = time_part(&part, outline, options, product_rate, &out->speed, error);
+    describe_windows(outline, &out->speed);
+    pith_model_part_deinit(&part);
+    return status;
+}
