@@ -511,12 +511,12 @@ PITH_API uint64_t pith_file_content_key(const pith_file *file);
 /* What the machine can do at most, with n_threads (0: all), measured in some 300 ms. */
 typedef struct pith_machine_rates {
     int32_t n_threads;
-    double bandwidth;       /* bytes a second from main memory */
-    double cache_bandwidth; /* from the last cache (16 MiB) */
-    double int8_macs;       /* multiply-adds a second of the fastest integer product */
+    double bandwidth; /* bytes a second, read from memory of about the working set's size */
+    double int8_macs; /* multiply-adds a second of the fastest integer product, in the caches */
 } pith_machine_rates;
-PITH_API pith_status pith_system_measure(int32_t n_threads, pith_machine_rates *out,
-                                         pith_error *error);
+/* working_set: bytes that a step goes over, such as the weights; 0: more than any cache. */
+PITH_API pith_status pith_system_measure(int32_t n_threads, uint64_t working_set,
+                                         pith_machine_rates *out, pith_error *error);
 
 /* ---- Looking inside ------------------------------------------------------------------------- */
 

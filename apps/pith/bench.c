@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "pith/record.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ typedef struct bench_options {
     pith_cli_model model;
     const char *prompts, *predicts, *depths, *threads;
     int32_t repetitions, format;
-    bool profile, no_warmup, json;
+    bool profile, no_warmup, json, roofline, no_record;
 } bench_options;
 
 enum { LIST_MAX = 16, MOST_THREADS = 512 };
@@ -213,6 +214,40 @@ static size_t n_used(const number_list *lengths) {
     return n;
 }
 
+/* What this run tells `pith fit`: the first prompt and the first decode row of the engine. */
+static void keep_record(const bench_state *s, size_t first_row, const pith_model *model) {
+    pith_cli_measure measure = {
+        .model = model, .engine = s->engine, .peak_bytes = s->report.peak_bytes};
+    for (size_t i = s->report.n_rows; i-- > first_row;) {
+        const pith_bench_row *row = &s->report.rows[i];
+        double p50 = pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6;
+        if (row->n_prompt > 0) {
+            measure.n_prompt = row->n_prompt;
+            measure.prompt_depth = row->n_depth;
+            measure.prompt_ms = p50;
+        } else {
+            measure.n_token = row->n_gen;
+            measure.token_depth = row->n_depth + row->n_gen / 2;
+            measure.token_ms = pith_bench_percentile(row->token_ns, row->n_tokens, 0.5) * 1e-6;
+        }
+    }
+    pith_cli_record_run(&measure);
+}
+
+/* What the machine gives, just after the rows of an engine. The memory that this takes comes after
+ * the peak was read. */
+static bool measure_machine(bench_state *s, size_t first_row) {
+    pith_machine_rates rates;
+    if (pith_system_measure(pith_engine_describe(s->engine).n_threads, s->report.model.weight_bytes,
+                            &rates, &s->error) != PITH_OK)
+        return false;
+    for (size_t i = first_row; i < s->report.n_rows; i++) {
+        s->report.rows[i].bandwidth = rates.bandwidth;
+        s->report.rows[i].int8_macs = rates.int8_macs;
+    }
+    return true;
+}
+
 /* All tests with one number of threads. */
 static int run_threads(bench_state *s, const bench_options *o, const bench_lists *l,
                        int32_t n_threads, const pith_model *model) {
@@ -220,12 +255,16 @@ static int run_threads(bench_state *s, const bench_options *o, const bench_lists
     values.n_threads = n_threads;
     int code = pith_cli_open_engine(&values, model, (int32_t)s->n_ids, &s->engine, &s->session);
     if (code >= 0) return code;
-    bool ok = s->report.n_rows > 0 || run_cold(s);
+    size_t first_row = s->report.n_rows;
+    bool ok = first_row > 0 || run_cold(s);
     if (ok && o->profile) pith_engine_profile(s->engine, true);
     for (size_t d = 0; ok && d < l->depths.n; d++)
         ok = add_rows(s, o, &l->prompts, l->depths.items[d], true) &&
              add_rows(s, o, &l->predicts, l->depths.items[d], false);
     if (ok && o->profile) ok = take_profile(s);
+    if (first_row == 0 || !o->roofline) s->report.peak_bytes = pith_memory_peak();
+    if (ok && !o->no_record) keep_record(s, first_row, model);
+    if (ok && o->roofline) ok = measure_machine(s, first_row);
     pith_engine_info info = pith_engine_describe(s->engine);
     snprintf(s->report.backend, sizeof s->report.backend, "%s", info.backend);
     snprintf(s->report.kv_type, sizeof s->report.kv_type, "%s", info.kv_type);
@@ -239,16 +278,18 @@ static int run_threads(bench_state *s, const bench_options *o, const bench_lists
 static int run_all(const pith_cli_command *command, const bench_options *o, const bench_lists *l) {
     bench_state s = {0};
     pith_model *model = NULL;
-    uint64_t start = pith_clock_ns();
-    int code = pith_cli_open_model(command, &o->model, false, &model);
-    if (code >= 0) return code;
-    s.report.load_ms = (double)(pith_clock_ns() - start) * 1e-6;
-    s.report.file = o->model.model;
-    s.report.model = pith_model_describe(model);
+    pith_cli_model values = o->model;
     int32_t longest =
         largest(&l->prompts) > largest(&l->predicts) ? largest(&l->prompts) : largest(&l->predicts);
     s.n_ids = (size_t)largest(&l->depths) +
               (size_t)(longest > PITH_BENCH_COLD ? longest : PITH_BENCH_COLD);
+    values.n_ctx_wanted = (int32_t)s.n_ids;
+    uint64_t start = pith_clock_ns();
+    int code = pith_cli_open_model(command, &values, false, &model);
+    if (code >= 0) return code;
+    s.report.load_ms = (double)(pith_clock_ns() - start) * 1e-6;
+    s.report.file = o->model.model;
+    s.report.model = pith_model_describe(model);
     if (!random_ids(&s, s.report.model.n_vocab)) code = pith_cli_fail(&s.error);
     s.n_runs = l->threads.n * l->depths.n * (n_used(&l->prompts) + n_used(&l->predicts)) *
                ((size_t)o->repetitions + !o->no_warmup);
@@ -256,7 +297,9 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
     for (size_t i = 0; code < 0 && i < l->threads.n; i++)
         code = run_threads(&s, o, l, l->threads.items[i], model);
     pith_cli_progress_end(&s.progress);
-    s.report.peak_bytes = pith_memory_peak();
+    if (code < 0 && o->roofline &&
+        !pith_bench_count_work(o->model.model, s.report.kv_type, &s.report.work, &s.error))
+        code = pith_cli_fail(&s.error);
     if (code < 0) code = pith_bench_print(&s.report, (pith_bench_format)o->format);
     for (size_t i = 0; i < s.report.n_rows; i++) {
         pith_free(s.report.rows[i].samples_ns);
@@ -271,7 +314,7 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
     return code;
 }
 
-enum { OWN_OPTIONS = 9, N_OPTIONS = PITH_CLI_MODEL_OPTIONS - 1 + OWN_OPTIONS };
+enum { OWN_OPTIONS = 11, N_OPTIONS = PITH_CLI_MODEL_OPTIONS - 1 + OWN_OPTIONS };
 
 /* The common options without --threads, which is a list here, and bench's own. */
 static void fill_options(bench_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -290,6 +333,10 @@ static void fill_options(bench_options *o, pith_cli_option table[N_OPTIONS]) {
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "the same as -o json", 0, 0},
         {"no-warmup", 0, PITH_CLI_FLAG, &o->no_warmup, "", "no run before the measured ones", 0, 0},
         {"profile", 0, PITH_CLI_FLAG, &o->profile, "", "time per operation", 0, 0},
+        {"roofline", 0, PITH_CLI_FLAG, &o->roofline, "",
+         "shares of the read bandwidth and integer products that this machine gives", 0, 0},
+        {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
+         "do not keep times and memory for `pith fit`", 0, 0},
     };
     pith_cli_option common[PITH_CLI_MODEL_OPTIONS];
     size_t n = 0;

@@ -67,6 +67,7 @@ static json_t *json_row(const pith_bench_report *r, const pith_bench_row *row) {
     json_object_set_new(json, "cold_token_ms", cold);
     json_object_set_new(json, "load_ms", json_real(r->load_ms));
     json_object_set_new(json, "peak_bytes", json_integer((json_int_t)r->peak_bytes));
+    if (row->bandwidth > 0) json_object_set_new(json, "roofline", pith_bench_roofline_json(r, row));
     json_t *profile = json_profile(r);
     if (profile) json_object_set_new(json, "profile", profile);
     return json;
@@ -78,7 +79,7 @@ static int print_json(const pith_bench_report *r) {
     return pith_cli_print_json(list);
 }
 
-static void row_name(const pith_bench_row *row, char *name, size_t capacity) {
+void pith_bench_row_name(const pith_bench_row *row, char *name, size_t capacity) {
     int n = snprintf(name, capacity, row->n_prompt ? "pp%d" : "tg%d",
                      (int)(row->n_prompt ? row->n_prompt : row->n_gen));
     if (row->n_depth) snprintf(name + n, capacity - (size_t)n, " @ d%d", (int)row->n_depth);
@@ -134,7 +135,7 @@ static int print_md(const pith_bench_report *r) {
     for (size_t i = 0; i < r->n_rows; i++) {
         const pith_bench_row *row = &r->rows[i];
         char name[48];
-        row_name(row, name, sizeof name);
+        pith_bench_row_name(row, name, sizeof name);
         printf("| %7d | %12s | %9.2f | %8.2f | %8.2f | %8.2f |", (int)row->n_threads, name,
                row->avg_ts, row->stddev_ts,
                pith_bench_percentile(row->sorted_ns, row->n_samples, 0.5) * 1e-6,
@@ -149,6 +150,7 @@ static int print_md(const pith_bench_report *r) {
     printf("\ncold start, ms per token:");
     for (size_t i = 0; i < PITH_BENCH_COLD; i++) printf(" %.1f", r->cold_ms[i]);
     printf("\n");
+    if (r->n_rows && r->rows[0].bandwidth > 0) pith_bench_roofline_print(r);
     if (r->n_profile) print_profile(r);
     return pith_cli_finish();
 }

@@ -6,6 +6,7 @@
 #include "pith/chat_parts.h"
 
 #include "base/memory.h"
+#include "pith/record.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@ typedef struct chat_options {
     pith_sampler_options sampler;
     const char *system;
     int32_t max_tokens;
-    bool json;
+    bool json, no_record;
 } chat_options;
 
 static void print_reply(pith_chat_state *s) {
@@ -37,6 +38,7 @@ void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *er
     const pith_generation *last = &s->chat.last;
     if (status == PITH_OK) {
         print_reply(s);
+        if (s->keep_record) pith_cli_record_reply(s->chat.model, s->engine, last);
         if (last->stop == PITH_STOP_CONTEXT)
             fputs("note: the context is full; /clear starts anew, --ctx makes it longer\n", stderr);
         if (last->stop == PITH_STOP_CANCELLED) fputs("note: stopped\n", stderr);
@@ -95,7 +97,7 @@ static int run_chat(const pith_cli_command *command, const chat_options *o) {
     pith_model *model = NULL;
     pith_engine *engine = NULL;
     pith_session *session = NULL;
-    pith_chat_state s = {.json = o->json};
+    pith_chat_state s = {.json = o->json, .keep_record = !o->no_record};
     int code = pith_cli_open_model(command, &o->model, false, &model);
     if (code < 0 && !pith_model_chat_template(model))
         code =
@@ -120,7 +122,7 @@ static int run_chat(const pith_cli_command *command, const chat_options *o) {
     return code;
 }
 
-enum { OWN_OPTIONS = 3 };
+enum { OWN_OPTIONS = 4 };
 
 int pith_command_chat(int argc, char **argv) {
     chat_options o = {0};
@@ -131,6 +133,8 @@ int pith_command_chat(int argc, char **argv) {
          "tokens a reply has at most (default: 0, until it ends)", 0, 1 << 24},
         {"json", 0, PITH_CLI_FLAG, &o.json, "",
          "one JSON line a reply, {\"error\"} when there is none", 0, 0},
+        {"no-record", 0, PITH_CLI_FLAG, &o.no_record, "",
+         "do not keep times and memory for `pith fit`", 0, 0},
     };
     pith_cli_model_options(&o.model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);

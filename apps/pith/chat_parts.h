@@ -78,8 +78,9 @@ typedef struct pith_chat_state {
     pith_chat chat;
     pith_chat_lines lines;
     const pith_engine *engine;
-    char *system; /* owned; NULL: none */
-    bool json;    /* a reply is one JSON line */
+    char *system;     /* owned; NULL: none */
+    bool json;        /* a reply is one JSON line */
+    bool keep_record; /* of each reply, for `pith fit` */
     bool quit;
     int code; /* of the last reply */
 } pith_chat_state;

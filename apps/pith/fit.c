@@ -159,7 +159,7 @@ static int want_alone(const fit_options *o, const pith_fit_question *question) {
     const pith_device *d = question->device;
     pith_machine_rates rates = {0};
     pith_error error = {0};
-    if (!d && pith_system_measure(o->n_threads, &rates, &error) != PITH_OK)
+    if (!d && pith_system_measure(o->n_threads, 0, &rates, &error) != PITH_OK)
         return pith_cli_fail(&error);
     double app = d && d->app_share > 0 ? d->app_share : 0.7;
     pith_fit_wanted wanted = {.want = question->want,

@@ -5,6 +5,7 @@
  * millisecond. */
 #include "pith/record.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "pith/cli.h"
 
@@ -218,4 +219,19 @@ void pith_cli_record_run(const pith_cli_measure *m) {
         record.memory_more = (double)m->peak_bytes - known;
     compare(&record, (double)m->peak_bytes);
     save(&key, &record);
+}
+
+void pith_cli_record_reply(const pith_model *model, const pith_engine *engine,
+                           const pith_generation *made) {
+    int32_t n_token = made->n_predicted > 1 ? (int32_t)made->n_predicted - 1 : 0;
+    pith_cli_measure measure = {.model = model,
+                                .engine = engine,
+                                .n_prompt = (int32_t)(made->n_prompt - made->n_cached),
+                                .prompt_depth = (int32_t)made->n_cached,
+                                .prompt_ms = made->prompt_ms,
+                                .n_token = n_token,
+                                .token_depth = (int32_t)made->n_prompt + n_token / 2,
+                                .token_ms = n_token > 0 ? made->predicted_ms / n_token : 0,
+                                .peak_bytes = pith_memory_peak()};
+    pith_cli_record_run(&measure);
 }

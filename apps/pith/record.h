@@ -52,5 +52,8 @@ typedef struct pith_cli_measure {
     uint64_t peak_bytes;
 } pith_cli_measure;
 void pith_cli_record_run(const pith_cli_measure *measure);
+/* The same for one reply. */
+void pith_cli_record_reply(const pith_model *model, const pith_engine *engine,
+                           const pith_generation *made);
 
 #endif

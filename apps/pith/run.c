@@ -7,6 +7,7 @@
  * Read next: src/api/api_engine.c (pith_generate), then src/engine/generate.c. */
 #include "base/memory.h"
 #include "pith/cli.h"
+#include "pith/record.h"
 
 #include <string.h>
 
@@ -15,7 +16,7 @@ enum { PROMPT_LIMIT = 64 << 20 };
 typedef struct run_options {
     pith_cli_model model;
     pith_sampler_options sampler;
-    bool raw, json, stats, ignore_end, show_control, parse_special;
+    bool raw, json, stats, ignore_end, show_control, parse_special, no_record;
     int32_t max_tokens;
     const char *system, *file, *stop;
 } run_options;
@@ -38,7 +39,7 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
 }
 
 enum {
-    OWN_OPTIONS = 10,
+    OWN_OPTIONS = 11,
     N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + OWN_OPTIONS
 };
 
@@ -59,6 +60,8 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
          0, 0},
         {"stats", 0, PITH_CLI_FLAG, &o->stats, "", "show times and speeds afterwards", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "one JSON object instead of text", 0, 0},
+        {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
+         "do not keep times and memory for `pith fit`", 0, 0},
     };
     pith_cli_model_options(&o->model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
@@ -190,6 +193,7 @@ static int generate(const run_options *o, run_state *s) {
     if (s->output.text.failed) return pith_cli_fail_text("out of memory for the reply's text");
     if (s->made.stop == PITH_STOP_CANCELLED && s->made.n_predicted == 0)
         return pith_cli_fail_text("stopped before the first token");
+    if (!o->no_record) pith_cli_record_reply(s->model, s->engine, &s->made);
     return print_result(o, s);
 }
 

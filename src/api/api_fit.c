@@ -10,7 +10,9 @@
 
 #include <math.h>
 
-enum { READ_MS = 200, PRODUCT_MS = 100 };
+#define MOST_SET ((uint64_t)256 << 20) /* more than most last caches */
+
+enum { READ_MS = 150, PRODUCT_MS = 100 };
 
 bool pith_device_at(size_t index, pith_device *out) {
     return out && pith_device_find(index, out);
@@ -51,24 +53,22 @@ uint64_t pith_file_content_key(const pith_file *file) {
     return pith_model_file_key(file->gguf, &key, NULL) == PITH_OK ? key : 0;
 }
 
-pith_status pith_system_measure(int32_t n_threads, pith_machine_rates *out, pith_error *error) {
+pith_status pith_system_measure(int32_t n_threads, uint64_t working_set, pith_machine_rates *out,
+                                pith_error *error) {
     uint32_t features = 0;
-    double rates[2] = {0, 0};
     if (!out) return pith_fail_null(error, "out");
     *out = (pith_machine_rates){0};
     if (n_threads < 0 || n_threads > PITH_ENGINE_MAX_THREADS)
         return pith_fail(error, PITH_ERROR_ARGUMENT, "n_threads is %d: it must be 0 to %d",
                          n_threads, PITH_ENGINE_MAX_THREADS);
     out->n_threads = n_threads > 0 ? n_threads : pith_cpu_count();
-    uint64_t sizes[2] = {(uint64_t)256 << 20, (uint64_t)16 << 20};
+    uint64_t size = working_set && working_set < MOST_SET ? working_set : MOST_SET;
     uint64_t available = pith_memory_available();
-    if (available && sizes[0] > available / 4) sizes[0] = available / 4;
+    if (available && size > available / 4) size = available / 4;
     pith_status status = pith_cpu_features(&features, error);
     if (status == PITH_OK)
-        status = pith_probe_read(out->n_threads, sizes, 2, READ_MS, rates, error);
+        status = pith_probe_read(out->n_threads, &size, 1, READ_MS, &out->bandwidth, error);
     if (status == PITH_OK)
         status = pith_probe_product(out->n_threads, features, PRODUCT_MS, &out->int8_macs, error);
-    out->bandwidth = rates[0];
-    out->cache_bandwidth = rates[1];
     return status;
 }

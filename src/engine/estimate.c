@@ -148,7 +148,7 @@ static pith_status measure_here(const pith_gguf *gguf, const pith_model *outline
                                       .n_threads = out->n_threads,
                                       .step_limit = options->step_limit,
                                       .kv_type = options->kv_type};
-        status = pith_rehearse(outline, out->load, &engine, out->int8_macs / 2, &rehearsal, error);
+        status = pith_rehearse(outline, out->load, &engine, &rehearsal, error);
         out->speed = rehearsal.speed;
         out->measured = status == PITH_OK;
         estimate_load(gguf, rehearsal.fill_rate, out);

@@ -33,7 +33,7 @@ enum {
     SPARE_TOKENS = 2 * MAX_SAMPLES,
     TOKEN_MS = 220, /* for tokens at one depth */
     STEP_MS = 110,  /* a full step; layers are chosen for it */
-    MOST_MS = 1500  /* of all timing: past it two samples are enough */
+    MOST_MS = 1500  /* of all timing: past it one sample is enough */
 };
 
 /* ---- Timing ---- */
@@ -117,6 +117,7 @@ typedef struct timing {
     uint32_t depth, rows;
     double budget_ms;
     uint32_t least; /* samples */
+    bool is_warm;   /* the same step ran just before: the first one counts */
 } timing;
 
 /* Median time of a step of `rows` tokens at a depth; single tokens follow each other. */
@@ -125,10 +126,10 @@ static pith_status time_steps(stage *s, const timing *t, double *ns, pith_error 
     size_t n = 0;
     uint64_t end = 0;
     pith_status status = go_to(s, t->depth, error);
-    for (uint32_t i = 0; status == PITH_OK && n < MAX_SAMPLES; i++) {
-        if (t->rows > 1 && i > 0) status = go_to(s, t->depth, error);
-        if (i == 1) { /* the first one warms up */
-            pith_runner_profile(s->engine->runner, true);
+    for (uint32_t i = t->is_warm ? 1 : 0; status == PITH_OK && n < MAX_SAMPLES; i++) {
+        if (t->rows > 1 && n > 0) status = go_to(s, t->depth, error);
+        if (i == 1) {
+            pith_runner_profile(s->engine->runner, true); /* resets */
             end = pith_clock_ns() + (uint64_t)(t->budget_ms * 1e6);
         }
         const int32_t *ids = s->ids + (t->rows == 1 ? i % s->n_ids : 0);
@@ -136,8 +137,9 @@ static pith_status time_steps(stage *s, const timing *t, double *ns, pith_error 
         if (status == PITH_OK) status = pith_session_feed(s->session, ids, t->rows, NULL, error);
         uint64_t now = pith_clock_ns();
         if (i > 0) samples[n++] = (double)(now - begun);
+        if (i == 0 && t->rows > 1 && status == PITH_OK) status = go_to(s, t->depth, error);
         if (n >= t->least && now > end) break;
-        if (n >= 2 && now > s->deadline) break;
+        if (n >= 1 && now > s->deadline) break;
     }
     if (status == PITH_OK) *ns = median(samples, n);
     return status;
@@ -164,41 +166,39 @@ static double per_token(const pith_model_part *p, const pith_model *whole, doubl
 
 static pith_status rehearse_tokens(stage *s, uint32_t depth, pith_speed_model *out,
                                    pith_error *error) {
-    double near = 0, far = 0, scale = s->part->all.bytes / s->timed.bytes;
+    double near = 0, far = 0, few = 0, scale = s->part->all.bytes / s->timed.bytes;
+    uint32_t rows = s->engine->step_limit < SHORT_ROWS ? s->engine->step_limit : SHORT_ROWS;
     timing t = {.rows = 1, .budget_ms = TOKEN_MS, .least = 5};
     pith_status status = time_steps(s, &t, &near, error);
     if (status != PITH_OK) return status;
     out->token_ns = whole_time(s, near, scale);
-    if (depth == 0) return PITH_OK;
-    t.depth = depth;
-    t.budget_ms = TOKEN_MS / 2.0;
-    status = time_steps(s, &t, &far, error);
-    if (status == PITH_OK) out->token_kv_ns = per_token(s->part, s->whole, far - near, depth);
+    if (depth > 0) {
+        t.depth = depth;
+        t.budget_ms = TOKEN_MS / 2.0;
+        status = time_steps(s, &t, &far, error);
+        if (status == PITH_OK) out->token_kv_ns = per_token(s->part, s->whole, far - near, depth);
+    }
+    if (status != PITH_OK) return status;
+    t = (timing){.rows = rows, .least = 2, .budget_ms = TOKEN_MS / 4.0};
+    status = time_steps(s, &t, &few, error);
+    out->short_rows = (int32_t)rows;
+    out->short_ns = whole_time(s, few, s->part->all.macs / s->timed.macs);
     return status;
 }
 
 static pith_status rehearse_prompts(stage *s, uint32_t depth, pith_speed_model *out,
                                     pith_error *error) {
-    double full = 0, deep = 0, few = 0, scale = s->part->all.macs / s->timed.macs;
+    double full = 0, deep = 0, scale = s->part->all.macs / s->timed.macs;
     uint32_t rows = s->engine->step_limit;
     timing t = {.rows = rows, .least = 3};
     pith_status status = time_steps(s, &t, &full, error);
     if (status != PITH_OK) return status;
     out->step_rows = (int32_t)rows;
     out->step_ns = whole_time(s, full, scale);
-    out->short_rows = (int32_t)rows < SHORT_ROWS ? (int32_t)rows : SHORT_ROWS;
-    out->short_ns = out->step_ns;
-    if (depth > 0) {
-        t.depth = depth;
-        t.least = 2;
-        status = time_steps(s, &t, &deep, error);
-        double more = (deep - full) / rows; /* of a row */
-        out->row_kv_ns = per_token(s->part, s->whole, more, depth);
-    }
-    if (status != PITH_OK || rows <= SHORT_ROWS) return status;
-    t = (timing){.rows = SHORT_ROWS, .least = 4, .budget_ms = STEP_MS / 2.0};
-    status = time_steps(s, &t, &few, error);
-    if (status == PITH_OK) out->short_ns = whole_time(s, few, scale);
+    if (depth == 0) return PITH_OK;
+    t = (timing){.rows = rows, .depth = depth, .least = 1, .is_warm = true};
+    status = time_steps(s, &t, &deep, error);
+    out->row_kv_ns = per_token(s->part, s->whole, (deep - full) / rows, depth);
     return status;
 }
 
@@ -221,19 +221,19 @@ static pith_status pretend(pith_model_part *p, int32_t n_threads, double *fill_r
     return status;
 }
 
-/* Layers that a full step can take: about STEP_MS by the guess, but at least three, because types
- * differ between layers. */
-static uint32_t prompt_layers(const pith_model_part *p, uint32_t rows, double product_rate) {
-    double macs = product_rate * STEP_MS * 1e-3, layer = p->all.macs / p->n_all * rows;
-    double n = layer > 0 ? macs / layer : 1;
-    uint32_t least = p->model.hparams.n_layer < 3 ? p->model.hparams.n_layer : 3;
-    if (n < least) return least;
-    return n < p->model.hparams.n_layer ? (uint32_t)n : p->model.hparams.n_layer;
+/* Layers that a full step can take in STEP_MS, going by the short step; at least three, because
+ * types differ between layers. */
+static uint32_t prompt_layers(const pith_model_part *p, uint32_t rows,
+                              const pith_speed_model *speed) {
+    uint32_t n_layer = p->model.hparams.n_layer, least = n_layer < 3 ? n_layer : 3;
+    double layer_ns = speed->short_ns / p->n_all * rows / speed->short_rows;
+    double n = layer_ns > 0 ? STEP_MS * 1e6 / layer_ns : least;
+    return n < least ? least : n < n_layer ? (uint32_t)n : n_layer;
 }
 
 static pith_status time_part(pith_model_part *p, const pith_model *whole,
-                             const pith_engine_options *options, double product_rate,
-                             pith_speed_model *out, pith_error *error) {
+                             const pith_engine_options *options, pith_speed_model *out,
+                             pith_error *error) {
     stage s = {.part = p, .whole = whole};
     s.deadline = pith_clock_ns() + (uint64_t)MOST_MS * 1000000u;
     uint32_t room = p->model.hparams.n_ctx_train, rows = (uint32_t)options->step_limit;
@@ -249,7 +249,7 @@ static pith_status time_part(pith_model_part *p, const pith_model *whole,
     if (status == PITH_OK) status = rehearse_tokens(&s, depth, out, error);
     close_stage(&s);
     if (status != PITH_OK) return status;
-    p->model.hparams.n_layer = prompt_layers(p, rows, product_rate);
+    p->model.hparams.n_layer = prompt_layers(p, rows, out);
     status = open_stage(&s, &own, error);
     if (status == PITH_OK) status = rehearse_prompts(&s, depth, out, error);
     close_stage(&s);
@@ -277,8 +277,8 @@ static uint64_t memory_for_part(void) {
 }
 
 pith_status pith_rehearse(const pith_model *outline, pith_load load,
-                          const pith_engine_options *options, double product_rate,
-                          pith_rehearsal *out, pith_error *error) {
+                          const pith_engine_options *options, pith_rehearsal *out,
+                          pith_error *error) {
     pith_model_part part;
     uint32_t features = 0;
     *out = (pith_rehearsal){0};
@@ -288,8 +288,7 @@ pith_status pith_rehearse(const pith_model *outline, pith_load load,
     status = pith_model_part_init(&part, outline, memory_for_part(), error);
     pith_weights_lay_out(outline->weights, load, features);
     if (status == PITH_OK) status = pretend(&part, n_threads, &out->fill_rate, error);
-    if (status == PITH_OK)
-        status = time_part(&part, outline, options, product_rate, &out->speed, error);
+    if (status == PITH_OK) status = time_part(&part, outline, options, &out->speed, error);
     describe_windows(outline, &out->speed);
     pith_model_part_deinit(&part);
     return status;

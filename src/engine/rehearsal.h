@@ -12,10 +12,9 @@ typedef struct pith_rehearsal {
 } pith_rehearsal;
 
 /* outline: made by pith_model_outline; its weights are used up. options: as for
- * pith_engine_open. product_rate: multiply-adds a second, a guess that decides how much of the
- * model is timed. */
+ * pith_engine_open. */
 pith_status pith_rehearse(const pith_model *outline, pith_load load,
-                          const pith_engine_options *options, double product_rate,
-                          pith_rehearsal *out, pith_error *error);
+                          const pith_engine_options *options, pith_rehearsal *out,
+                          pith_error *error);
 
 #endif
