@@ -108,6 +108,23 @@ ALWAYS_INLINE void pack_units(uint8_t *out, const void *rows, size_t stride, uin
     }
 }
 
+ALWAYS_INLINE void pack_q3_k(pith_panel_q3_k *out, const void *rows, size_t stride, uint32_t k) {
+    enum { H = 0, CODES = 32, SCALES = 96, D = 108, BLOCK = 110 };
+    rows16 at = {rows, stride};
+    for (uint32_t b = 0; b < k / 256; b++, out++, at.first += BLOCK) {
+        prefetch_rows(&at, BLOCK);
+        move_words(out->d, &at, D);
+        for (size_t i = 0; i < 3; i++)
+            group_store(out->scales[i], load_dwords(&at, SCALES + 4 * i));
+        for (size_t g = 0; g < 8; g += 4) {
+            pith_panel_q3_k_part *part = &out->part[g];
+            move_groups(part->h, sizeof *part, &at, H + 4 * g);
+            move_groups(part->q[0], sizeof *part, &at, CODES + 4 * g);
+            move_groups(part->q[1], sizeof *part, &at, CODES + 32 + 4 * g);
+        }
+    }
+}
+
 ALWAYS_INLINE void pack_mxfp4(uint8_t *out, const void *rows, size_t stride, uint32_t k) {
     rows16 at = {rows, stride};
     for (uint32_t b = 0; b < k / 32; b++, at.first += 17, out += 272) {

@@ -90,9 +90,15 @@ typedef struct pith_panel_q2_k {
     uint16_t d[16], dmin[16];
     uint8_t scales[4][64], q[16][64];
 } pith_panel_q2_k;
+/* Groups that belong together lie together, for the reason told above: part[g] holds units g of the
+ * third bits, g and 8 + g of the two-bit codes. */
+typedef struct pith_panel_q3_k_part {
+    uint8_t h[64], q[2][64];
+} pith_panel_q3_k_part;
 typedef struct pith_panel_q3_k {
     uint16_t d[16];
-    uint8_t h[8][64], q[16][64], scales[3][64];
+    uint8_t scales[3][64];
+    pith_panel_q3_k_part part[8];
 } pith_panel_q3_k;
 typedef struct pith_panel_iq1_s {
     uint16_t d[16];

@@ -144,11 +144,13 @@ static void unpack_q2_k(const void *block, uint32_t index, pith_group *out) {
 
 static void unpack_q3_k(const void *block, uint32_t index, pith_group *out) {
     const pith_panel_q3_k *b = block;
-    unpack_pairs(out, b->q + 8 * (index / 4), index % 4, 4);
     for (uint32_t r = 0; r < ROWS; r++) {
-        for (uint32_t k = 0; k < 32; k++)
-            out->code[k][r] =
-                (int16_t)(out->code[k][r] + 4 * (int)(byte_of(b->h, r, k) >> index & 1));
+        for (uint32_t k = 0; k < 32; k++) {
+            const pith_panel_q3_k_part *part = &b->part[k / 4];
+            int low = part->q[index / 4][4 * r + k % 4] >> 2 * (index % 4) & 3,
+                high = part->h[4 * r + k % 4] >> index & 1;
+            out->code[k][r] = (int16_t)((low | high << 2) - 4);
+        }
         for (uint32_t half = 0; half < 2; half++) {
             uint32_t s = 2 * index + half, low = byte_of(b->scales, r, s % 8) >> 4 * (s / 8) & 15,
                      high = byte_of(b->scales, r, 8 + s % 4) >> 2 * (s / 4) & 3;

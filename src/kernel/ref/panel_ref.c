@@ -65,7 +65,11 @@ static const layout mxfp4_layout = {PITH_TYPE_MXFP4, 17, 32, {{0, 1, 1, 0}, {1, 
 static const layout nvfp4_layout = {PITH_TYPE_NVFP4, 36, 64, {{0, 4, 9, 0}}};
 static const layout q2_k_layout = {
     PITH_TYPE_Q2_K, 84, 256, {{80, 2, 1, 0}, {82, 2, 1, 0}, {0, 4, 20, 0}}};
-static const layout q3_k_layout = {PITH_TYPE_Q3_K, 110, 256, {{108, 2, 1, 0}, {0, 4, 27, 0}}};
+static const layout q3_k_layout = {
+    PITH_TYPE_Q3_K,
+    110,
+    256,
+    {{108, 2, 1, 0}, {96, 4, 3, 0}, {0, 4, 8, 2}, {32, 4, 8, 0}, {64, 4, 8, 0}}};
 static const layout iq1_s_layout = {PITH_TYPE_IQ1_S, 50, 256, {{0, 2, 1, 0}, {2, 4, 12, 0}}};
 static const layout iq1_m_layout = {PITH_TYPE_IQ1_M, 56, 256, {{0, 4, 14, 0}}};
 static const layout iq2_xxs_layout = {PITH_TYPE_IQ2_XXS, 66, 256, {{0, 2, 1, 0}, {2, 4, 16, 0}}};

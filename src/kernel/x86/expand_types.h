@@ -153,9 +153,9 @@ static void expand_q3_k(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_q3_k *b = (const void *)panel;
     (void)n; /* always 8 */
     for (int g = 0; g < 8; g++) {
-        words16 h = words_next(b->h[g]);
+        words16 h = words_next(b->part[g].h);
         for (int f = 0; f < 2; f++) {
-            words16 v = words_next(b->q[8 * f + g]);
+            words16 v = words_next(b->part[g].q[f]);
             UNROLL for (int i = 0; i < 4; i++) {
                 words16 high = words_left(byte_field(h, 4 * f + i, 1), 2);
                 words16 code = words_or(byte_field(v, 2 * i, 3), high);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX-512 VNNI products of the 32-element types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 with up to 8 tokens
- * (contract: pith_mul in kernel.h; layouts: panel.h), and their unpackers for more
- * (mul_wide_avx512.c).
+ * AVX-512 VNNI products of the 32-element types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0, and IQ4_NL and MXFP4 (for
+ * mul_expanded_avx512.c), with up to 8 tokens at a time (contract: pith_mul in kernel.h; layouts:
+ * panel.h), and their unpackers for more (mul_wide_avx512.c).
  *
  *   acc[t]   = fma(cvt(sum of 8 vpdpbusd + bias), d_w * d_x, acc[t])
  *   acc_m[t] = fma(m_w, d_x * sum, acc_m[t])                            Q4_1, Q5_1
@@ -11,11 +11,13 @@
  * token, so that the loop reads them with constant offsets. Registers: 8 integer sums, 8 acc, 8
  * acc_m, 2 weights, constants. Tail: any k / 32. */
 #include "kernel/x86/mul_avx512.h"
+#include "kernel/x86/mul_few_avx512.h"
 #include "kernel/x86/x86.h"
+#include "quant/grid.h"
 
 enum { CHUNK = 16 };
 
-typedef enum kind { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 } kind;
+typedef enum kind { Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, MXFP4 } kind;
 
 ALWAYS_INLINE size_t block_bytes(kind type) {
     switch (type) {
@@ -23,6 +25,8 @@ ALWAYS_INLINE size_t block_bytes(kind type) {
     case Q4_1: return sizeof(pith_panel_q4_1);
     case Q5_0: return sizeof(pith_panel_q5_0);
     case Q5_1: return sizeof(pith_panel_q5_1);
+    case IQ4_NL: return sizeof(pith_panel_iq4_nl);
+    case MXFP4: return sizeof(pith_panel_mxfp4);
     default: return sizeof(pith_panel_q8_0);
     }
 }
@@ -33,6 +37,8 @@ ALWAYS_INLINE size_t codes_offset(kind type) {
     case Q4_1: return offsetof(pith_panel_q4_1, q);
     case Q5_0: return offsetof(pith_panel_q5_0, q);
     case Q5_1: return offsetof(pith_panel_q5_1, q);
+    case IQ4_NL: return offsetof(pith_panel_iq4_nl, q);
+    case MXFP4: return offsetof(pith_panel_mxfp4, q);
     default: return offsetof(pith_panel_q8_0, q);
     }
 }
@@ -44,7 +50,28 @@ ALWAYS_INLINE bool has_fifth_bits(kind type) {
     return type == Q5_0 || type == Q5_1;
 }
 ALWAYS_INLINE int offset_shift(kind type) {
-    return type == Q4_0 ? 3 : type == Q5_0 ? 4 : 7;
+    return type == Q4_0 ? 3 : type == Q5_0 || type == MXFP4 ? 4 : 7;
+}
+ALWAYS_INLINE bool has_book(kind type) {
+    return type == IQ4_NL || type == MXFP4;
+}
+
+/* What the nibbles mean, plus the offset. */
+ALWAYS_INLINE __m512i book_of(kind type) {
+    const int8_t *values = type == MXFP4 ? pith_book_fp4 : pith_book_iq4;
+    __m128i book = _mm_loadu_si128((const __m128i *)(const void *)values);
+    return _mm512_add_epi8(_mm512_broadcast_i32x4(book),
+                           _mm512_set1_epi8((char)(1 << offset_shift(type))));
+}
+
+/* Scales of a block: halves, or the exponents of MXFP4 (2^(e - 128), subnormal for 0 and 1). */
+ALWAYS_INLINE __m512 scale_of(const uint8_t *w, kind type) {
+    if (type != MXFP4) return load_f16((const uint16_t *)(const void *)w);
+    __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)w));
+    __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+    __m512i tiny = _mm512_slli_epi32(_mm512_add_epi32(e, _mm512_set1_epi32(1)), 21);
+    __mmask16 is_tiny = _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2));
+    return _mm512_castsi512_ps(_mm512_mask_mov_epi32(normal, is_tiny, tiny));
 }
 
 /* What 16 groups of a tile's tokens need besides codes. */
@@ -83,6 +110,10 @@ ALWAYS_INLINE void weights(const uint8_t *codes, __m512i h, int i, kind type, __
     __m512i v = load_codes(codes + 64 * i);
     *low = _mm512_and_si512(v, nibble);
     *high = _mm512_and_si512(_mm512_srli_epi16(v, 4), nibble);
+    if (has_book(type)) {
+        *low = _mm512_shuffle_epi8(book_of(type), *low);
+        *high = _mm512_shuffle_epi8(book_of(type), *high);
+    }
     if (has_fifth_bits(type)) { /* low | (h turned & 16) */
         __m512i h_low = _mm512_rolv_epi32(h, _mm512_set1_epi32(4 - i)),
                 h_high = _mm512_rorv_epi32(h, _mm512_set1_epi32(i));
@@ -115,7 +146,7 @@ ALWAYS_INLINE void block(const uint8_t *w, const tile_rows *x, const scalars *s,
             acc_min[t] = _mm512_fmadd_ps(m, _mm512_set1_ps(s->d_sum[t][g]), acc_min[t]);
         }
     }
-    __m512 d = load_f16((const uint16_t *)(const void *)w);
+    __m512 d = scale_of(w, type);
     UNROLL for (int t = 0; t < T; t++) {
         acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[t]),
                                  _mm512_mul_ps(d, _mm512_set1_ps(s->d[t][g])), acc[t]);
@@ -177,11 +208,8 @@ ALWAYS_INLINE void few_tokens(const pith_mul *args, const uint8_t *w, float *y, 
     }
 }
 
-ALWAYS_INLINE void mul(const pith_mul *args, const wide_type *wide, const kind type) {
-    if (args->n > SOME_TOKENS) {
-        pith_mul_wide_avx512(args, wide);
-        return;
-    }
+/* Up to SOME_TOKENS. */
+ALWAYS_INLINE void mul_some(const pith_mul *args, const kind type) {
     for (uint32_t p = 0; p < args->n_panel; p++) {
         const uint8_t *w = (const uint8_t *)args->w + p * args->panel_bytes;
         for (uint32_t t = 0; t < args->n; t += FEW_TOKENS) {
@@ -190,6 +218,13 @@ ALWAYS_INLINE void mul(const pith_mul *args, const wide_type *wide, const kind t
             few_tokens(&part, w, part.y + PITH_PANEL_ROWS * (size_t)p, type);
         }
     }
+}
+
+ALWAYS_INLINE void mul(const pith_mul *args, const wide_type *wide, const kind type) {
+    if (args->n > SOME_TOKENS)
+        pith_mul_wide_avx512(args, wide);
+    else
+        mul_some(args, type);
 }
 
 static void unpack_q4_0(expanded *out, const uint8_t *w, int n) {
@@ -240,4 +275,12 @@ void pith_mul_q8_0_avx512(const pith_mul *args) {
     static const wide_type wide = {unpack_q8_0, WIDE_GROUPS * sizeof(pith_panel_q8_0), WIDE_SIGNED,
                                    7};
     mul(args, &wide, Q8_0);
+}
+
+void pith_mul_few_iq4_nl_avx512(const pith_mul *args) {
+    mul_some(args, IQ4_NL);
+}
+
+void pith_mul_few_mxfp4_avx512(const pith_mul *args) {
+    mul_some(args, MXFP4);
 }

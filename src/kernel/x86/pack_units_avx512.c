@@ -53,7 +53,7 @@ void pith_pack_q3_k_avx512(void *panel, const void *rows, size_t row_bytes, uint
     if (n_row < ROWS)
         pith_pack_q3_k_ref(panel, rows, row_bytes, n_row, k);
     else
-        pack_units(panel, rows, row_bytes, k, (units_kind){110, 256, 108, 1, 0, 27});
+        pack_q3_k(panel, rows, row_bytes, k);
 }
 
 void pith_pack_iq1_s_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,

@@ -99,35 +99,55 @@ ALWAYS_INLINE words16 words_spread(words16 v, int which) {
     return (words16){_mm256_shuffle_epi8(v.low, order), _mm256_shuffle_epi8(v.high, order)};
 }
 
-/* Indexes of 16 rows, to be read one by one: on many machines sixteen loads beat a gather. */
-ALWAYS_INLINE void indexes_store(uint32_t at[16], words16 index) {
-    lanes_store(at, index);
-    stored();
+/* Indexes into code books are read one by one from memory: sixteen loads beat a gather on many
+ * machines. at: words of 16 rows, in which an index is the word itself or (is_byte) its first byte.
+ * Indexes that were computed must have been stored long before: a vector that is still on its way
+ * to the cache is handed on one load a cycle. */
+ALWAYS_INLINE size_t index_at(const uint8_t *at, int row, const bool is_byte) {
+    uint32_t word;
+    if (is_byte) return at[4 * row];
+    memcpy(&word, at + 4 * row, sizeof word);
+    return word;
 }
 
-/* table[index] of each row. */
-ALWAYS_INLINE words16 words_gather(const uint32_t *table, words16 index) {
-    uint32_t at[16];
+/* Entries of rows r .. r + 3. */
+ALWAYS_INLINE __m128i four_words(const uint32_t *table, const uint8_t *at, int r,
+                                 const bool is_byte) {
+    __m128i a = _mm_cvtsi32_si128((int32_t)table[index_at(at, r, is_byte)]);
+    __m128i b = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 1, is_byte)]);
+    __m128i c = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 2, is_byte)]);
+    __m128i d = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 3, is_byte)]);
+    return _mm_unpacklo_epi64(_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d));
+}
+
+/* Entries of rows r and r + 1. */
+ALWAYS_INLINE __m128i two_entries(const uint64_t *table, const uint8_t *at, int r,
+                                  const bool is_byte) {
+    return _mm_set_epi64x((int64_t)table[index_at(at, r + 1, is_byte)],
+                          (int64_t)table[index_at(at, r, is_byte)]);
+}
+
+/* The entry of each row. */
+ALWAYS_INLINE words16 words_look(const uint32_t *table, const uint8_t *at, const bool is_byte) {
     __m128i q[4];
-    indexes_store(at, index);
     UNROLL for (int i = 0; i < 4; i++) {
-        q[i] = _mm_setr_epi32((int32_t)table[at[4 * i]], (int32_t)table[at[4 * i + 1]],
-                              (int32_t)table[at[4 * i + 2]], (int32_t)table[at[4 * i + 3]]);
+        q[i] = four_words(table, at, 4 * i, is_byte);
     }
     return (words16){_mm256_set_m128i(q[1], q[0]), _mm256_set_m128i(q[3], q[2])};
 }
 
-ALWAYS_INLINE __m256 four_entries(const uint64_t *table, const uint32_t *at) {
-    return _mm256_castsi256_ps(_mm256_setr_epi64x((int64_t)table[at[0]], (int64_t)table[at[1]],
-                                                  (int64_t)table[at[4]], (int64_t)table[at[5]]));
+/* Entries of rows r, r + 1, r + 4, r + 5. */
+ALWAYS_INLINE __m256 four_entries(const uint64_t *table, const uint8_t *at, int r,
+                                  const bool is_byte) {
+    __m128i low = two_entries(table, at, r, is_byte), high = two_entries(table, at, r + 4, is_byte);
+    return _mm256_castsi256_ps(_mm256_set_m128i(high, low));
 }
 
-/* The halves of the 8 bytes table[index] of each row. */
-ALWAYS_INLINE void words_gather_two(const uint64_t *table, words16 index, words16 two[2]) {
-    uint32_t at[16];
-    indexes_store(at, index);
-    __m256 a = four_entries(table, at), b = four_entries(table, at + 2);
-    __m256 c = four_entries(table, at + 8), d = four_entries(table, at + 10);
+/* The halves of the 8 bytes of each row's entry. */
+ALWAYS_INLINE void words_look_two(const uint64_t *table, const uint8_t *at, const bool is_byte,
+                                  words16 two[2]) {
+    __m256 a = four_entries(table, at, 0, is_byte), b = four_entries(table, at, 2, is_byte);
+    __m256 c = four_entries(table, at, 8, is_byte), d = four_entries(table, at, 10, is_byte);
     two[0] = (words16){_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
                        _mm256_castps_si256(_mm256_shuffle_ps(c, d, 0x88))};
     two[1] = (words16){_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD)),

@@ -8,7 +8,10 @@
 #include "kernel/inline.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { WORDS_AHEAD = 4096 };
 
@@ -94,10 +97,32 @@ ALWAYS_INLINE words16 words_spread(words16 v, int which) {
     return _mm512_shuffle_epi8(v, _mm512_add_epi8(order, _mm512_set1_epi8((char)which)));
 }
 
-/* Indexes of 16 rows, to be read one by one: on many machines sixteen loads beat a gather. */
-ALWAYS_INLINE void indexes_store(uint32_t at[16], words16 index) {
-    _mm512_storeu_si512(at, index);
-    __asm__ volatile("" ::: "memory");
+/* Indexes into code books are read one by one from memory: sixteen loads beat a gather on many
+ * machines. at: words of 16 rows, in which an index is the word itself or (is_byte) its first byte.
+ * Indexes that were computed must have been stored long before: a vector that is still on its way
+ * to the cache is handed on one load a cycle. */
+ALWAYS_INLINE size_t index_at(const uint8_t *at, int row, const bool is_byte) {
+    uint32_t word;
+    if (is_byte) return at[4 * row];
+    memcpy(&word, at + 4 * row, sizeof word);
+    return word;
+}
+
+/* Entries of rows r .. r + 3. */
+ALWAYS_INLINE __m128i four_words(const uint32_t *table, const uint8_t *at, int r,
+                                 const bool is_byte) {
+    __m128i a = _mm_cvtsi32_si128((int32_t)table[index_at(at, r, is_byte)]);
+    __m128i b = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 1, is_byte)]);
+    __m128i c = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 2, is_byte)]);
+    __m128i d = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 3, is_byte)]);
+    return _mm_unpacklo_epi64(_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d));
+}
+
+/* Entries of rows r and r + 1. */
+ALWAYS_INLINE __m128i two_entries(const uint64_t *table, const uint8_t *at, int r,
+                                  const bool is_byte) {
+    return _mm_set_epi64x((int64_t)table[index_at(at, r + 1, is_byte)],
+                          (int64_t)table[index_at(at, r, is_byte)]);
 }
 
 ALWAYS_INLINE __m512i four_quarters(const __m128i q[4]) {
@@ -105,26 +130,22 @@ ALWAYS_INLINE __m512i four_quarters(const __m128i q[4]) {
     return _mm512_inserti32x4(_mm512_inserti32x4(v, q[2], 2), q[3], 3);
 }
 
-/* table[index] of each row. */
-ALWAYS_INLINE words16 words_gather(const uint32_t *table, words16 index) {
-    uint32_t at[16];
+/* The entry of each row. */
+ALWAYS_INLINE words16 words_look(const uint32_t *table, const uint8_t *at, const bool is_byte) {
     __m128i q[4];
-    indexes_store(at, index);
     UNROLL for (int i = 0; i < 4; i++) {
-        q[i] = _mm_setr_epi32((int32_t)table[at[4 * i]], (int32_t)table[at[4 * i + 1]],
-                              (int32_t)table[at[4 * i + 2]], (int32_t)table[at[4 * i + 3]]);
+        q[i] = four_words(table, at, 4 * i, is_byte);
     }
     return four_quarters(q);
 }
 
-/* The halves of the 8 bytes table[index] of each row. */
-ALWAYS_INLINE void words_gather_two(const uint64_t *table, words16 index, words16 two[2]) {
-    uint32_t at[16];
+/* The halves of the 8 bytes of each row's entry. */
+ALWAYS_INLINE void words_look_two(const uint64_t *table, const uint8_t *at, const bool is_byte,
+                                  words16 two[2]) {
     __m128i a[4], b[4];
-    indexes_store(at, index);
     UNROLL for (int i = 0; i < 4; i++) {
-        a[i] = _mm_set_epi64x((int64_t)table[at[4 * i + 1]], (int64_t)table[at[4 * i]]);
-        b[i] = _mm_set_epi64x((int64_t)table[at[4 * i + 3]], (int64_t)table[at[4 * i + 2]]);
+        a[i] = two_entries(table, at, 4 * i, is_byte);
+        b[i] = two_entries(table, at, 4 * i + 2, is_byte);
     }
     __m512 first = _mm512_castsi512_ps(four_quarters(a)),
            second = _mm512_castsi512_ps(four_quarters(b));
