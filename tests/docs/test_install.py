@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""An installed pith is whole: README's C program is built against the installed header and library alone, as README says, and runs; the
+program runs from there. tests/docs/test_install.py BUILD_FOLDER EXAMPLE.c MODEL.gguf"""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+
+def run(*command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {result.returncode}: {result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def main():
+    build, example, model = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="pith-install-") as prefix:
+        run("cmake", "--install", build, "--prefix", prefix)
+        found = glob.glob(f"{prefix}/lib*/**/pith.pc", recursive=True)
+        assert len(found) == 1, found
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(found[0]))
+        flags = run("pkg-config", "--cflags", "--libs", "pith", env=env).split()
+        run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", example, "-o", f"{prefix}/example", *flags, cwd=prefix)
+        text = run(f"{prefix}/example", model, cwd=prefix)
+        assert text.strip(), "README's example says nothing"
+        version = run(f"{prefix}/bin/pith", "--version", cwd=prefix)
+        assert version.startswith("pith "), version
+        headers = sorted(os.listdir(f"{prefix}/include"))
+        assert headers == ["pith.h"], headers
+    print("1 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()
