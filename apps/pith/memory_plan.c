@@ -33,10 +33,10 @@ static int refuse(const pith_cli_model *values, const pith_fit *fit) {
     pith_buffer text = {0};
     advise(fit, &text);
     int code = pith_cli_fail_text(
-        "--memory %.0f MiB is less than %.0f MiB: weights %.0f + KV of %d tokens %.0f + workspace "
-        "%.0f; %sor give more memory",
-        mib((double)values->memory), mib(sum), mib(weights), (int)fit->n_ctx,
-        mib((double)fit->kv_bytes), mib((double)fit->workspace_bytes),
+        "--memory allows %llu bytes, but weights %.1f + KV of %d tokens %.1f + workspace %.1f = "
+        "%.1f MiB are needed; %sor give more memory",
+        (unsigned long long)values->memory, mib(weights), (int)fit->n_ctx,
+        mib((double)fit->kv_bytes), mib((double)fit->workspace_bytes), mib(sum),
         text.data && !text.failed ? text.data : "");
     pith_buffer_deinit(&text);
     return code;

@@ -5,9 +5,10 @@
  *   decode   bytes = (weights of a token + KV of the context at its middle) * tok/s
  *   prefill  multiply-adds = (of all layers + of the output layer once) * tok/s
  *
- * The machine's figures are taken just after the rows of a thread count: reading over memory of about the size of the weights, and the fastest integer product
- * of the kernel table with everything in the caches, which is what the kernels reach and less than
- * what the instruction could. Attention's multiply-adds are left out. */
+ * The machine's figures are taken just after the rows of a thread count: reading over memory of
+ * about the size of the weights, and the fastest integer product of the kernel table with
+ * everything in the caches, which is what the kernels reach and less than what the instruction
+ * could. Attention's multiply-adds are left out. */
 #include "pith/bench.h"
 
 #include "base/memory.h"

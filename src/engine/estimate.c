@@ -245,9 +245,10 @@ pith_status pith_estimate_file(const pith_gguf *gguf, const pith_fit_options *op
     pith_status status = settle(options, out, error);
     if (status == PITH_OK) status = pith_cpu_features(&features, error);
     if (status != PITH_OK) return status;
-    out->runs =
-        pith_model_outline(gguf, options->load == PITH_LOAD_MMAP ? PITH_LOAD_MMAP : PITH_LOAD_PACK,
-                           features, &outline, &why) == PITH_OK;
+    pith_load load = options->load == PITH_LOAD_MMAP ? PITH_LOAD_MMAP : PITH_LOAD_PACK;
+    status = pith_model_outline(gguf, load, features, &outline, &why);
+    if (status == PITH_ERROR_MEMORY) return pith_fail(error, status, "%s", why.text);
+    out->runs = status == PITH_OK;
     count_kv(outline, &work);
     tell_assumptions(gguf, outline, &why, &work, out);
     status = pith_estimate_memory(outline, &work, options, out, error);

@@ -167,11 +167,45 @@ static void tokens_ask_for_nothing(void **state) {
     pith_model_close(model);
 }
 
+/* An estimate of sizes, and of speeds by figures. */
+static pith_status estimate(const char *path, pith_error *error) {
+    pith_file *file = NULL;
+    pith_fit fit;
+    pith_device device = {.size = sizeof device, .bandwidth = 60e9, .int8_ops = 2e12};
+    pith_fit_options options = {.size = sizeof options, .device = &device, .n_threads = 1};
+    pith_status status = pith_file_open_header(path, &file, error);
+    if (status == PITH_OK) status = pith_file_fit(file, &options, &fit, error);
+    if (status == PITH_OK && !fit.runs) fail_msg("notes: %s", fit.notes);
+    pith_file_close(file);
+    return status;
+}
+
+static void estimates(void **state) {
+    char path[1024];
+    pith_error error = {PITH_OK, ""};
+    (void)state;
+    golden("llama-q4_k.gguf", path);
+    memory_watch_reset(0);
+    assert_int_equal(estimate(path, &error), PITH_OK);
+    uint64_t n_requests = memory_watch.n_requests, n_refused = 0;
+    for (uint64_t n = 1; n <= n_requests; n++) {
+        memory_watch_reset(n);
+        pith_status status = estimate(path, &error);
+        memory_watch_reset(0);
+        /* PITH_OK: advice or a row of the table of contexts may lack. */
+        if (status != PITH_OK && status != PITH_ERROR_MEMORY)
+            fail_msg("request %llu: status %d (%s)", (unsigned long long)n, status, error.text);
+        n_refused += status != PITH_OK;
+    }
+    assert_true(n_requests > 20 && n_refused > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packed),
         cmocka_unit_test(mapped),
         cmocka_unit_test(tokens_ask_for_nothing),
+        cmocka_unit_test(estimates),
     };
     return cmocka_run_group_tests_name("failing memory", tests, NULL, NULL);
 }

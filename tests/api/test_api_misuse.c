@@ -488,6 +488,43 @@ static void system_lists(void **state) {
     }
 }
 
+static void fits(void **state) {
+    pith_file *file = NULL;
+    pith_fit fit, same;
+    pith_device device = {.size = sizeof device, .bandwidth = 1e9};
+    pith_fit_options options = {.size = sizeof options, .device = &device};
+    pith_machine_rates rates;
+    (void)state;
+    REFUSES(pith_file_open_header(NULL, &file, &error), pith_file_open_header(NULL, &file, NULL));
+    REFUSES(pith_file_open_header("x", NULL, &error), pith_file_open_header("x", NULL, NULL));
+    assert_int_equal(pith_file_open_header(path, &file, NULL), PITH_OK);
+    REFUSES(pith_file_fit(NULL, NULL, &fit, &error), pith_file_fit(NULL, NULL, &fit, NULL));
+    REFUSES(pith_file_fit(file, NULL, NULL, &error), pith_file_fit(file, NULL, NULL, NULL));
+    REFUSES(pith_system_measure(0, 0, NULL, &error), pith_system_measure(0, 0, NULL, NULL));
+    REFUSES(pith_system_measure(-1, 0, &rates, &error), pith_system_measure(513, 0, &rates, NULL));
+    assert_int_equal(pith_file_fit(file, &options, &fit, NULL), PITH_OK);
+    assert_true(fit.runs && fit.speed.token_ns > 0);
+    uint64_t weight_bytes = fit.weight_bytes;
+    options.n_ctx = -1;
+    REFUSES(pith_file_fit(file, &options, &fit, &error), pith_file_fit(file, &options, &fit, NULL));
+    options.n_ctx = 0;
+    options.no_probe = true;
+    options.device = NULL;
+    assert_int_equal(pith_file_fit(file, &options, &same, NULL), PITH_OK);
+    assert_true(same.weight_bytes == weight_bytes && same.speed.token_ns == 0);
+    device.bandwidth = -1;
+    options.device = &device;
+    REFUSES(pith_file_fit(file, &options, &fit, &error), pith_file_fit(file, &options, &fit, NULL));
+    device = (pith_device){.size = sizeof device, .bandwidth = 1e9, .app_share = 1.5};
+    REFUSES(pith_file_fit(file, &options, &fit, &error), pith_file_fit(file, &options, &fit, NULL));
+    assert_true(pith_file_content_key(file) != 0);
+    assert_true(pith_file_content_key(NULL) == 0);
+    assert_false(pith_device_at(SIZE_MAX, &device));
+    assert_false(pith_device_at(0, NULL));
+    assert_true(pith_speed_token_ms(NULL, 0) == 0 && pith_speed_prompt_ms(NULL, 1, 0) == 0);
+    pith_file_close(file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_files),
@@ -504,6 +541,7 @@ int main(void) {
         cmocka_unit_test(sources),
         cmocka_unit_test(descriptor_with_offset),
         cmocka_unit_test(system_lists),
+        cmocka_unit_test(fits),
     };
     return cmocka_run_group_tests_name("misuse of pith.h", tests, open_all, close_all);
 }

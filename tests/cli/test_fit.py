@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""`pith fit`, the records that runs leave for it, `pith bench --roofline`, and --memory as a ceiling over everything.
+    tests/cli/test_fit.py PITH_PROGRAM [WORD ...]       runs the cases whose name has one of the WORDs
+Ends with "N passed, N failed, N skipped"."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from case_runner import ROOT, Skip, default_model, expect, run_cases
+
+TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
+TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
+TINY_GEMMA = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
+WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
+
+
+def pith(*arguments, home=None, timeout=120, before=None):
+    env = dict(os.environ)
+    if home:
+        env["PITH_HOME"] = home
+    done = subprocess.run([*WINE, PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=timeout,
+                          check=False, preexec_fn=before)
+    done.text, done.message = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+    return done
+
+
+def answer(*arguments, **kwargs):
+    done = pith(*arguments, "--json", **kwargs)
+    expect(done.returncode == 0, done.message)
+    return json.loads(done.stdout)
+
+
+def fails(done, code, *words):
+    expect(done.returncode == code, "exit code", done.returncode, "expected", code, done.message)
+    expect(done.stdout == b"" and "pith: " in done.message, done.message)
+    for word in words:
+        expect(str(word) in done.message, f"the message does not name '{word}':", done.message)
+
+
+def near(value, expected, within, what):
+    expect(abs(value - expected) <= within, what, value, "expected", expected)
+
+
+# ---- figures ------------------------------------------------------------------------------------------------------
+
+def case_course_a_3b_at_20_tokens():
+    want = answer("fit", "--want", "20tok/s", "--bandwidth", "60GB/s", "--params", "3B")
+    near(want["max_token_bytes"], 2.1e9, 1e6, "bytes")
+    types = {row["type"]: row for row in want["types"]}
+    near(types["Q4_0"]["bytes"], 1.7e9, 0.02e9, "4.5 bits")
+    expect(types["Q4_0"]["fast_enough"] and not types["Q8_0"]["fast_enough"], types)
+    near(types["Q8_0"]["tokens_per_second"], 13, 0.3, "8 bits and a scale")
+    text = pith("fit", "--want", "20tok/s", "--bandwidth", "60GB/s", "--params", "3B")
+    expect(text.returncode == 0 and "2.10 GB" in text.text and "too slow" in text.text, text.text)
+
+
+def case_course_sizes_of_a_7b():
+    want = answer("fit", "--want", "10", "--bandwidth", "60GB/s", "--params", "7B", "--ram", "8GB")
+    sizes = {row["type"]: row for row in want["types"]}
+    for name, size in (("F32", 28), ("F16", 14), ("8 bits", 7), ("4 bits", 3.5)):
+        near(sizes[name]["bytes"], size * 1e9, 1, name)
+    expect(not sizes["F16"]["fits"] and sizes["4 bits"]["fits"], sizes)
+
+
+def case_devices_by_name():
+    devices = answer("fit", "--devices")
+    expect(len(devices) >= 25 and all(d["source"] and d["bandwidth"] > 1e9 for d in devices), devices)
+    expect(len({d["name"] for d in devices}) == len(devices), "names")
+    fit = answer("fit", TINY, "--device", "rtx-4090")[0]
+    expect(fit["device"] == "rtx-4090" and not fit["speed"]["measured"], fit)
+    near(fit["speed"]["decode_tps"] / fit["speed"]["decode_ceiling_tps"], 0.7, 1e-6, "share")
+    expect(fit["speed"]["prefill_tps"] > 0, fit)
+    expect(answer("fit", TINY, "--device", "phone")[0]["speed"]["ttft_ms"] is None, "no operations are published")
+    half = answer("fit", TINY, "--device", "rtx-4090", "--share", "0.35")[0]
+    near(half["speed"]["decode_tps"] * 2 / fit["speed"]["decode_tps"], 1, 1e-5, "share 0.35")
+    fails(pith("fit", TINY, "--device", "toaster"), 2, "toaster", "--devices")
+    fails(pith("fit", TINY, "--bandwidth", "fast"), 2, "fast")
+    fails(pith("fit", TINY, "--ops", "2TOPS"), 2, "--bandwidth")
+    fails(pith("fit", "--params", "3B"), 2, "--want")
+    fails(pith("fit"), 2, "MODEL")
+    fails(pith("fit", TINY, "--want", "-1"), 2, "--want")
+
+
+def case_figures_say_what_does_not_fit():
+    fit = answer("fit", TINY_Q4_0, "--bandwidth", "60GB/s", "--ram", "1M", "--load", "pack")[0]
+    expect(not fit["memory"]["fits"], fit)
+    text = pith("fit", TINY_Q4_0, "--bandwidth", "60GB/s", "--ram", "1M", "--load", "pack")
+    expect("DOES NOT FIT" in text.text, text.text)
+
+
+# ---- headers and this machine -------------------------------------------------------------------------------------
+
+def case_a_header_is_enough():
+    whole = answer("fit", TINY, "--no-probe")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        cut = os.path.join(folder, "cut.gguf")
+        with open(TINY, "rb") as source, open(cut, "wb") as target:
+            target.write(source.read(os.path.getsize(TINY) * 2 // 3))
+        fit = answer("fit", cut, "--no-probe")[0]
+        expect(whole["whole"] and not fit["whole"] and fit["runs"], fit)
+        for part in ("weight_bytes", "kv_bytes", "workspace_bytes", "total_bytes"):
+            expect(fit["memory"][part] == whole["memory"][part], part, fit, whole)
+        expect(fit["file_bytes"] == whole["file_bytes"], fit)
+        expect(answer("fit", cut, home=folder)[0]["speed"]["decode_tps"] > 0, "a cut file is rehearsed")
+        expect(not os.path.exists(os.path.join(folder, "fit")), "no record without the whole file")
+        fails(pith("run", "-m", cut, "x"), 1, "cut short")
+
+
+def case_this_machine_is_probed():
+    with tempfile.TemporaryDirectory() as home:
+        start = time.monotonic()
+        fits = answer("fit", TINY, TINY_GEMMA, "-t", "1", "-p", "64", "-d", "32", home=home)
+        expect(len(fits) == 2 and time.monotonic() - start < 30, time.monotonic() - start)
+        for fit in fits:
+            speed = fit["speed"]
+            expect(fit["runs"] and speed["measured"] and fit["n_threads"] == 1, fit)
+            for key in ("bandwidth", "int8_macs", "decode_tps", "decode_ceiling_tps", "prefill_tps", "ttft_ms", "token_bytes"):
+                expect(speed[key] > 0, key, speed)
+            expect(fit["memory"]["contexts"] and fit["record"] is None, fit)
+        text = pith("fit", TINY, "-t", "1", "--want", "5tok/s", home=home)
+        expect("decode" in text.text and "prefill" in text.text and "fast enough" in text.text, text.text)
+
+
+def case_what_is_no_model():
+    with tempfile.TemporaryDirectory() as folder:
+        junk = os.path.join(folder, "junk.gguf")
+        with open(junk, "wb") as file:
+            file.write(b"GGUF" + bytes(60))
+        fails(pith("fit", junk), 1, "junk.gguf")
+        fails(pith("fit", os.path.join(folder, "none.gguf")), 1, "none.gguf")
+        fails(pith("fit", TINY, "--ctx", "513"), 1, "512")
+
+
+# ---- records ------------------------------------------------------------------------------------------------------
+
+def records(home):
+    folder = os.path.join(home, "fit")
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def bench(home, *more):
+    return pith("bench", "-m", TINY, "-t", "1", "-p", "32", "-n", "16", "-r", "2", "--json", *more, home=home)
+
+
+def case_runs_are_kept_and_correct_the_estimate():
+    with tempfile.TemporaryDirectory() as home:
+        before = answer("fit", TINY, "-t", "1", "-p", "32", home=home)[0]
+        expect(len(records(home)) == 1 and before["record"] is None, before)
+        expect(bench(home).returncode == 0, "bench")
+        record = json.load(open(records(home)[0], encoding="utf-8"))
+        expect(len(records(home)) == 1 and record["runs"] == 1, record)
+        expect(record["token_ms"] > 0 and record["prompt_ms"] > 0 and record["token_error"] != 0, record)
+        near(record["token_factor"], min(10, max(0.1, 1 + record["token_error"])) ** 0.5, 1e-3, "half of the way")
+        after = answer("fit", TINY, "-t", "1", "-p", "32", home=home)[0]
+        expect(after["record"]["runs"] == 1, after)
+        near(after["record"]["decode_error"], record["token_error"], 1e-6, "error")
+        text = pith("fit", TINY, "-t", "1", home=home)
+        expect("record  1 run" in text.text, text.text)
+        done = pith("run", "-m", TINY, "-t", "1", "--raw", "--ignore-end", "-n", "20", "a long enough prompt " * 5, home=home)
+        expect(done.returncode == 0 and json.load(open(records(home)[0], encoding="utf-8"))["runs"] == 2, done.message)
+        expect(bench(home, "--no-record").returncode == 0, "bench")
+        expect(json.load(open(records(home)[0], encoding="utf-8"))["runs"] == 2, "--no-record wrote")
+        other = answer("fit", TINY, "-t", "1", "--no-record", home=home)[0]
+        expect(other["record"] is None, other)
+
+
+def case_a_run_before_any_estimate():
+    with tempfile.TemporaryDirectory() as home:
+        expect(bench(home).returncode == 0 and len(records(home)) == 1, "a record of a run alone")
+        fit = answer("fit", TINY, "-t", "1", "-p", "32", home=home)[0]
+        expect(fit["record"]["runs"] == 1 and fit["record"]["decode_error"] != 0, fit["record"])
+
+
+def case_a_broken_record_is_replaced():
+    with tempfile.TemporaryDirectory() as home:
+        expect(bench(home).returncode == 0, "bench")
+        path = records(home)[0]
+        good = open(path, encoding="utf-8").read()
+        for text in ("", "{", "[]", '{"version": 1}', good.replace('"runs": 1', '"runs": -5'), good.replace('"token_factor": 1', '"token_factor": 1e9'),
+                     "\0" * 100, "[" * 5000, good.replace('"version": 1', '"version": 2'), '{"version":1,' + '"x":"' + "y" * 200000 + '"}'):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            expect(answer("fit", TINY, "-t", "1", "--device", "phone", home=home)[0]["record"] is None, text[:40])
+            expect(bench(home).returncode == 0, text[:40])
+            expect(json.load(open(path, encoding="utf-8"))["runs"] == 1, text[:40])
+        expect(records(home) == [path], records(home))
+
+
+def case_a_folder_that_cannot_be_written():
+    with tempfile.TemporaryDirectory() as home:
+        with open(os.path.join(home, "fit"), "w", encoding="utf-8"):
+            pass  # a file where the folder should be
+        done = bench(home)
+        expect(done.returncode == 0 and b"avg_ts" in done.stdout and done.message == "", done.message)
+        expect(answer("fit", TINY, "-t", "1", home=home)[0]["record"] is None, "no record")
+        done = bench(os.path.join(home, "fit", "below"))
+        expect(done.returncode == 0, done.message)
+
+
+# ---- roofline -----------------------------------------------------------------------------------------------------
+
+def case_roofline():
+    with tempfile.TemporaryDirectory() as home:
+        rows = json.loads(bench(home, "--roofline").stdout)
+        for row in rows:
+            roof = row["roofline"]
+            expect(roof["read_bandwidth"] > 0 and roof["int8_macs"] > 0, roof)
+            near(roof["macs_share"] * roof["int8_macs"], roof["macs_per_second"], 1e-6 * roof["macs_per_second"], "share")
+            if row["n_gen"]:
+                near(roof["bandwidth_share"], roof["bytes_per_second"] / roof["read_bandwidth"], 1e-6, "share")
+                expect(roof["bytes_per_second"] >= roof["token_bytes"] * row["avg_ts"] * 0.999, roof)
+        text = pith("bench", "-m", TINY, "-t", "1", "-p", "16", "-n", "4", "-r", "1", "--roofline", home=home)
+        expect("roofline:" in text.text and "of GB/s" in text.text, text.text)
+        expect("roofline" not in json.loads(bench(home).stdout)[0], "not asked for")
+
+
+# ---- memory -------------------------------------------------------------------------------------------------------
+
+def need(model, *options):
+    memory = answer("fit", model, "--no-probe", "-t", "1", *options)[0]["memory"]
+    return memory["weight_bytes"] + memory["kv_bytes"] + memory["workspace_bytes"], memory
+
+
+def run_with(memory, *options):
+    return pith("run", "-m", TINY_Q4_0, "-t", "1", "--no-record", "--raw", "--memory", memory, *options, "-n", "2", "hello")
+
+
+def case_memory_is_one_ceiling():
+    sum_, memory = need(TINY_Q4_0, "--load", "pack")
+    expect(run_with(sum_, "--load", "pack").returncode == 0, "the sum fits")
+    refused = run_with(sum_ - 1, "--load", "pack")
+    fails(refused, 1, sum_ - 1, "weights", "KV of 512 tokens", "workspace", "--ctx", "--load mmap")
+    context = memory["kv_bytes"] // 512
+    fitting = answer("fit", TINY_Q4_0, "--no-probe", "-t", "1", "--load", "pack", "--memory", sum_ - 64 * context)[0]["memory"]["allowed"]["longest_ctx"]
+    expect(0 < fitting < 512, fitting)
+    expect(run_with(sum_ - 64 * context, "--load", "pack", "--ctx", fitting).returncode == 0, fitting)
+    fails(run_with(sum_ - 64 * context, "--load", "pack", "--ctx", fitting + 64), 1, "KV")
+
+
+def case_auto_maps_the_file_below_the_ceiling():
+    sum_, memory = need(TINY_Q4_0, "--load", "pack")
+    packed = run_with(sum_)
+    mapped = run_with(sum_ - 1)
+    expect(packed.returncode == 0 and "mapped" not in packed.message, packed.message)
+    expect(mapped.returncode == 0 and "mapped" in mapped.message and mapped.stdout == packed.stdout, mapped.message)
+    mapped_need, memory = need(TINY_Q4_0, "--load", "mmap")
+    least = memory["kv_bytes"] + memory["workspace_bytes"]
+    expect(run_with(least).returncode == 0, "KV and workspace alone")
+    fails(run_with(least - 1), 1, "weights 0.0", "--ctx")
+
+
+def case_auto_maps_the_file_when_the_system_has_less():
+    """A limit on the address space: packed weights cannot be had, the mapping is there already."""
+    try:
+        import resource
+    except ImportError:
+        raise Skip("no limits of processes here") from None
+    model = default_model()
+    if WINE:
+        raise Skip("the wrapper needs its own memory")
+    command = ["run", "-m", model, "-t", "1", "--no-record", "--ctx", "256", "--step", "32", "-n", "4", "hello"]
+    for spare in range(192, 8, -8):  # how much the program itself takes differs between systems
+        limit = 3 * os.path.getsize(model) // 2 + (spare << 20)
+        limits = (limit, limit)
+        done = pith(*command, before=lambda: resource.setrlimit(resource.RLIMIT_AS, limits))
+        expect(done.returncode == 0, spare, done.returncode, done.message)
+        if "mapped" in done.message:
+            break
+    expect("mapped" in done.message, done.message)
+    packed = pith(*command, "--load", "pack", before=lambda: resource.setrlimit(resource.RLIMIT_AS, limits))
+    expect(packed.returncode == 1 and "memory" in packed.message, packed.message)
+
+
+def main():
+    global PROGRAM
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = os.path.abspath(sys.argv[1])
+    return run_cases(globals(), sys.argv[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
