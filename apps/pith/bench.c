@@ -334,7 +334,7 @@ static void fill_options(bench_options *o, pith_cli_option table[N_OPTIONS]) {
         {"no-warmup", 0, PITH_CLI_FLAG, &o->no_warmup, "", "no run before the measured ones", 0, 0},
         {"profile", 0, PITH_CLI_FLAG, &o->profile, "", "time per operation", 0, 0},
         {"roofline", 0, PITH_CLI_FLAG, &o->roofline, "",
-         "shares of the read bandwidth and integer products that this machine gives", 0, 0},
+         "shares of what this machine reads and multiplies", 0, 0},
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
     };

@@ -231,7 +231,7 @@ static void fill_options(fit_options *o, pith_cli_option table[N_OPTIONS]) {
         {"ops", 0, PITH_CLI_TEXT, &o->ops, "RATE", "its int8 operations, e.g. 2TOPS", 0, 0},
         {"ram", 0, PITH_CLI_SIZE, &o->ram, "SIZE", "its memory, e.g. 8GB", 0, 0},
         {"share", 0, PITH_CLI_FLOAT, &o->share, "X",
-         "share of a device's bandwidth that decoding reaches (default: 0.7)", 0.01, 1},
+         "share of a bandwidth that decoding reaches (default: 0.7)", 0.01, 1},
         {"want", 0, PITH_CLI_TEXT, &o->want, "RATE",
          "which bits and sizes reach this speed, e.g. 20tok/s", 0, 0},
         {"params", 0, PITH_CLI_TEXT, &o->params, "N", "with --want: parameters, e.g. 3B", 0, 0},

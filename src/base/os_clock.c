@@ -53,9 +53,20 @@ uint64_t pith_memory_total(void) {
     return limit && (!total || limit < total) ? limit : total;
 }
 
+/* Address space that the process may still map; 0: no limit, or unknown. */
+static uint64_t address_space_left(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+    uint64_t taken = kilobytes_of("/proc/self/status", "VmSize:"), all = (uint64_t)limit.rlim_cur;
+    if (!taken) return 0;
+    return taken < all ? all - taken : 1;
+}
+
 uint64_t pith_memory_available(void) {
     uint64_t available = kilobytes_of("/proc/meminfo", "MemAvailable:");
+    uint64_t left = address_space_left();
     pith_os_limits limits = pith_os_limits_read("");
+    if (left && (!available || left < available)) available = left;
     if (!limits.memory) return available;
     return !available || limits.memory_left < available ? limits.memory_left : available;
 }
