@@ -23,9 +23,9 @@ ALWAYS_INLINE int32x4_t dot_lane(int32x4_t sum, int8x16_t w, int8x16_t x, const 
     }
 }
 
-/* sum[t][q] += code groups first .. last - 1 of group j4 + jj with quads quad .. quad + Q - 1; first
- * and last are multiples of 4. The first part starts the sums; packed codes have starts of their
- * own, which are added at each part (NULL: none). */
+/* sum[t][q] += code groups first .. last - 1 of group j4 + jj with quads quad .. quad + Q - 1;
+ * first and last are multiples of 4. The first part starts the sums; packed codes have starts of
+ * their own, which are added at each part (NULL: none). */
 ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x,
                             const int32_t *start, int j4, const int jj, const int first,
                             const int last, const int quad, const int T, const int Q,

@@ -28,9 +28,9 @@ ALWAYS_INLINE int16x8_t multiply_add(int16x8_t words, int8x16_t w, int8x16_t x, 
     return high ? vmlal_high_s8(words, w, x) : vmlal_s8(words, vget_low_s8(w), vget_low_s8(x));
 }
 
-/* Codes of up to 6 bits: sum[t][q] += code groups first .. last - 1 of group j4 + jj. The first part
- * starts the sums; packed codes have starts of their own, which are added at each part (NULL: none).
- */
+/* Codes of up to 6 bits: sum[t][q] += code groups first .. last - 1 of group j4 + jj. The first
+ * part starts the sums; packed codes have starts of their own, which are added at each part (NULL:
+ * none). */
 ALWAYS_INLINE void dot_words(int32x4_t (*sum)[4], const chunk *w, const tokens *x,
                              const int32_t *start, int j4, const int jj, const int first,
                              const int last, const int quad, const int T, const int Q,
