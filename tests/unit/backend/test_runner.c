@@ -105,6 +105,9 @@ static const variant variants[] = {
     {"avx2", PITH_LOAD_PACK, 2, 64, "avx2"},
     {"avxvnni", PITH_LOAD_PACK, 2, 64, "avxvnni"},
     {"avx512", PITH_LOAD_PACK, 2, 64, "avx512"},
+    {"neon", PITH_LOAD_PACK, 2, 64, "neon"},
+    {"dotprod", PITH_LOAD_PACK, 2, 64, "dotprod"},
+    {"i8mm", PITH_LOAD_PACK, 2, 64, "i8mm"},
 };
 
 static void run_variant(const variant *v, pith_kv_storage storage, const int32_t *tokens,
