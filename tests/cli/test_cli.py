@@ -566,6 +566,20 @@ def case_exact_tiny_models():
         exact_bits(model, [(5 * i + 1) % 250 for i in range(40)], available_tiers(), [(kv, ["--kv", kv, "--step", s]) for kv in ("f32",) for s in ("1", "16")])
 
 
+def case_exact_every_type():
+    """Types that no model of the repository has; random weights serve as well."""
+    tool = os.path.join(os.path.dirname(PROGRAM), "tests", "tools", "pith-random-model" + os.path.splitext(PROGRAM)[1])
+    if not os.path.exists(tool):
+        raise Skip("pith-random-model is not built")
+    variants = [VARIANTS[i] for i in (0, 2, 4, 5)]
+    with temporary() as folder:
+        model = os.path.join(folder, "m.gguf")
+        for kind in ("IQ4_NL IQ4_XS MXFP4 NVFP4 Q2_K Q3_K IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ3_XXS IQ3_S TQ1_0 TQ2_0 Q1_0 Q2_0").split():
+            made = subprocess.run([*WINE, tool, "--shape", "tiny", "--type", kind, "--pure", "--layers", "2", "--out", model], capture_output=True, check=False)
+            expect(made.returncode == 0, kind, made.stderr)
+            exact_bits(model, [(7 * i + 3) % 500 for i in range(40)], available_tiers(), variants)
+
+
 def case_exact_default_model():
     model = default_model()
     ids = pith("tokenize", "-m", model, "--json", stdin=open(os.path.join(ROOT, "README.md"), "rb").read()).json["ids"][:96]

@@ -6,34 +6,48 @@
 #define PITH_KERNEL_X86_CODES_256_H
 
 #include "kernel/x86/expanded.h"
-#include "kernel/x86/lanes_256.h"
+#include "kernel/x86/words_avx2.h"
+#include "quant/grid.h"
+
+#include "kernel/x86/expand_scales.h"
 
 enum { GROUPS = EXPANDED_GROUPS };
 
 /* Types that are expanded first (mul_expanded_256.h) are multiplied in one of these forms, each
  * named by a type that has it. */
-#define FORM_GROUP_WIDE  PITH_TYPE_Q8_0   /* d a group, codes + 128 */
-#define FORM_GROUP       PITH_TYPE_Q5_0   /* d a group, codes + 16 */
-#define FORM_HALVES      PITH_TYPE_Q6_K   /* two scales a group, codes + 32 */
-#define FORM_HALVES_BOOK PITH_TYPE_IQ2_S  /* two scales a group, codes + 64 */
-#define FORM_HALVES_WIDE PITH_TYPE_IQ4_XS /* two scales a group, codes + 128 */
-#define FORM_PAIRS       PITH_TYPE_Q2_K   /* two scales and minima a group */
-#define FORM_FLOATS      PITH_TYPE_NVFP4  /* two float scales a group, codes + 32 */
+#define FORM_GROUP       PITH_TYPE_Q5_0  /* d a group, codes + 16 */
+#define FORM_HALVES      PITH_TYPE_Q6_K  /* two scales a group, codes + 32 */
+#define FORM_HALVES_BOOK PITH_TYPE_IQ2_S /* two scales a group, codes + 64 */
+#define FORM_FLOATS      PITH_TYPE_NVFP4 /* two float scales a group, codes + 32 */
 
 ALWAYS_INLINE bool is_super(pith_type type) {
-    return type == PITH_TYPE_Q4_K || type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K ||
-           type == FORM_HALVES_BOOK || type == FORM_HALVES_WIDE || type == FORM_PAIRS;
+    switch (type) {
+    case PITH_TYPE_Q2_K:
+    case PITH_TYPE_Q3_K:
+    case PITH_TYPE_Q4_K:
+    case PITH_TYPE_Q5_K:
+    case PITH_TYPE_Q6_K:
+    case PITH_TYPE_IQ4_XS:
+    case PITH_TYPE_TQ2_0:
+    case FORM_HALVES_BOOK: return true;
+    default: return false;
+    }
 }
 
 ALWAYS_INLINE bool has_minima(pith_type type) {
     return type == PITH_TYPE_Q4_1 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q4_K ||
-           type == PITH_TYPE_Q5_K || type == FORM_PAIRS;
+           type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q2_K;
 }
 
 /* Two scales a group. */
 ALWAYS_INLINE bool has_halves(pith_type type) {
-    return type == PITH_TYPE_Q6_K || type == FORM_HALVES_BOOK || type == FORM_HALVES_WIDE ||
-           type == FORM_PAIRS || type == FORM_FLOATS;
+    return type == PITH_TYPE_Q2_K || type == PITH_TYPE_Q3_K || type == PITH_TYPE_Q6_K ||
+           type == FORM_HALVES_BOOK || type == FORM_FLOATS;
+}
+
+/* Codes are indexes into the book of IQ4. */
+ALWAYS_INLINE bool is_iq4(pith_type type) {
+    return type == PITH_TYPE_IQ4_NL || type == PITH_TYPE_IQ4_XS;
 }
 
 /* Bytes of a panel block. */
@@ -44,6 +58,12 @@ ALWAYS_INLINE size_t block_bytes(pith_type type) {
     case PITH_TYPE_Q5_0: return sizeof(pith_panel_q5_0);
     case PITH_TYPE_Q5_1: return sizeof(pith_panel_q5_1);
     case PITH_TYPE_Q8_0: return sizeof(pith_panel_q8_0);
+    case PITH_TYPE_IQ4_NL: return sizeof(pith_panel_iq4_nl);
+    case PITH_TYPE_MXFP4: return sizeof(pith_panel_mxfp4);
+    case PITH_TYPE_IQ4_XS: return sizeof(pith_panel_iq4_xs);
+    case PITH_TYPE_TQ2_0: return sizeof(pith_panel_tq2_0);
+    case PITH_TYPE_Q2_K: return sizeof(pith_panel_q2_k);
+    case PITH_TYPE_Q3_K: return sizeof(pith_panel_q3_k);
     case PITH_TYPE_Q4_K: return sizeof(pith_panel_q4_k);
     case PITH_TYPE_Q5_K: return sizeof(pith_panel_q5_k);
     default: return sizeof(pith_panel_q6_k);
@@ -73,8 +93,21 @@ ALWAYS_INLINE lanes16 fifth_at(const uint8_t *h, const int bit) {
     return lanes_and(lanes_shift(lanes_load(h), 4 - bit), _mm256_set1_epi8(16));
 }
 
+/* Where bit `bit` of a byte is set: 4. */
+ALWAYS_INLINE lanes16 third(const uint8_t *h, int bit) {
+    const __m256i mask = _mm256_set1_epi8((char)(1 << bit));
+    lanes16 v = lanes_and(lanes_load(h), mask);
+    v = (lanes16){_mm256_cmpeq_epi8(v.low, mask), _mm256_cmpeq_epi8(v.high, mask)};
+    return lanes_and(v, _mm256_set1_epi8(4));
+}
+
+/* Two-bit fields of a code group. */
+ALWAYS_INLINE lanes16 pairs_of_bits(const uint8_t *q, const int field) {
+    return lanes_and(lanes_shift(lanes_load(q), -2 * field), _mm256_set1_epi8(3));
+}
+
 /* Code group i (0..7, constant) of group j = j4 + jj (jj 0..3, constant) of a chunk; unsigned, but
- * Q8_0 signed. */
+ * Q8_0 signed, types with a book its indexes. */
 ALWAYS_INLINE lanes16 code_group(const uint8_t *chunk, int j4, const int jj, const int i,
                                  const pith_type type) {
     const int j = j4 + jj;
@@ -93,6 +126,20 @@ ALWAYS_INLINE lanes16 code_group(const uint8_t *chunk, int j4, const int jj, con
         return lanes_or(nibbles(b->q[i % 4], i >= 4), fifth_at(b->h, i));
     }
     case PITH_TYPE_Q8_0: return lanes_load(((const pith_panel_q8_0 *)(const void *)block)->q[i]);
+    case PITH_TYPE_IQ4_NL:
+        return nibbles(((const pith_panel_iq4_nl *)(const void *)block)->q[i % 4], i >= 4);
+    case PITH_TYPE_MXFP4:
+        return nibbles(((const pith_panel_mxfp4 *)(const void *)block)->q[i % 4], i >= 4);
+    case PITH_TYPE_IQ4_XS:
+        return nibbles(((const pith_panel_iq4_xs *)(const void *)block)->q[4 * j + i % 4], i >= 4);
+    case PITH_TYPE_Q2_K: /* j4 is the half, jj the field */
+        return pairs_of_bits(((const pith_panel_q2_k *)(const void *)block)->q[2 * j4 + i], jj);
+    case PITH_TYPE_TQ2_0:
+        return pairs_of_bits(((const pith_panel_tq2_0 *)(const void *)block)->q[2 * j4 + i], jj);
+    case PITH_TYPE_Q3_K: {
+        const pith_panel_q3_k_part *part = &((const pith_panel_q3_k *)(const void *)block)->part[i];
+        return lanes_or(pairs_of_bits(part->q[j4 >> 2], jj), third(part->h, j));
+    }
     case PITH_TYPE_Q4_K:
         return nibbles(((const pith_panel_q4_k *)(const void *)block)->q[8 * (j >> 1) + i],
                        jj % 2 == 1);
@@ -114,7 +161,10 @@ ALWAYS_INLINE void factors_small(factors *f, const uint8_t *chunk, int n, const 
     for (int j = 0; j < n; j++) {
         const uint16_t *half =
             (const uint16_t *)(const void *)(chunk + (size_t)j * block_bytes(type));
-        ps_store(f->d[j], ps_load_f16(half));
+        if (type == PITH_TYPE_MXFP4)
+            words_bits_to_ps(f->d[j], bits_of_e8m0_half(words_of_u8((const uint8_t *)half)), 1.0f);
+        else
+            ps_store(f->d[j], ps_load_f16(half));
         if (has_minima(type)) ps_store(f->minimum[j][0], ps_load_f16(half + PITH_PANEL_ROWS));
     }
 }
@@ -147,13 +197,22 @@ ALWAYS_INLINE void factors_q6_k(factors *f, const uint8_t *chunk) {
     ps_store(f->d[0], ps_load_f16(b->d));
 }
 
+ALWAYS_INLINE void factors_tq2_0(factors *f, const uint8_t *chunk) {
+    set_scale_one(f);
+    halves_to_ps(f->d[0], ((const pith_panel_tq2_0 *)(const void *)chunk)->d, 1.0f);
+}
+
 ALWAYS_INLINE void factors_read(factors *f, const uint8_t *chunk, int n, const pith_type type) {
-    if (type == PITH_TYPE_Q6_K)
-        factors_q6_k(f, chunk);
-    else if (is_super(type))
-        factors_k(f, chunk);
-    else
-        factors_small(f, chunk, n, type);
+    switch (type) {
+    case PITH_TYPE_Q6_K: factors_q6_k(f, chunk); break;
+    case PITH_TYPE_Q4_K:
+    case PITH_TYPE_Q5_K: factors_k(f, chunk); break;
+    case PITH_TYPE_Q2_K: scales_q2_k(f, (const void *)chunk); break;
+    case PITH_TYPE_Q3_K: scales_q3_k(f, (const void *)chunk); break;
+    case PITH_TYPE_IQ4_XS: scales_iq4_xs(f, (const void *)chunk); break;
+    case PITH_TYPE_TQ2_0: factors_tq2_0(f, chunk); break;
+    default: factors_small(f, chunk, n, type); break;
+    }
     stored();
 }
 

@@ -41,7 +41,7 @@ ALWAYS_INLINE words16 odd(words16 v) {
     return words_or(words_left(v, 1), words_all(1));
 }
 
-static void expand_iq2_xxs(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq2_xxs(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq2_xxs *b = (const void *)panel;
     for (int j = 0; j < n; j++) {
         words16 packed = words_next(b->q[2 * j + 1]);
@@ -60,7 +60,7 @@ ALWAYS_INLINE void expand_scale_nibbles(expanded *out, const uint8_t (*scales)[6
                     odd(field_of(words_load(scales[s / 8]), 4 * (s % 8), 15)));
 }
 
-static void expand_iq2_xs(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq2_xs(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq2_xs *b = (const void *)panel;
     uint8_t at[EIGHTS][64];
     for (int i = 0; i < EIGHTS; i++)
@@ -75,14 +75,14 @@ static void expand_iq2_xs(expanded *out, const uint8_t *panel, int n) {
 }
 
 /* Bytes of `low` with two bits of `high` above. */
-static void join_iq2_s(uint8_t at[EIGHTS][64], const pith_panel_iq2_s *b) {
+static inline void join_iq2_s(uint8_t at[EIGHTS][64], const pith_panel_iq2_s *b) {
     for (int i = 0; i < EIGHTS; i++) {
         words16 two = words_left(field_of(words_load(b->h[i / 16]), 2 * (i % 16), 3), 8);
         words_store(at[i], words_or(field_of(words_load(b->q[i / 4]), 8 * (i % 4), 255), two));
     }
 }
 
-static void expand_iq2_s(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq2_s(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq2_s *b = (const void *)panel;
     uint8_t at[EIGHTS][64];
     join_iq2_s(at, b);
@@ -94,7 +94,7 @@ static void expand_iq2_s(expanded *out, const uint8_t *panel, int n) {
     halves_to_ps(out->f.d[0], b->d, 0.125f);
 }
 
-static void expand_iq3_xxs(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq3_xxs(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq3_xxs *b = (const void *)panel;
     for (int j = 0; j < n; j++) {
         words16 packed = words_next(b->signs[j]);
@@ -109,14 +109,14 @@ static void expand_iq3_xxs(expanded *out, const uint8_t *panel, int n) {
 }
 
 /* Bytes with a ninth bit above. */
-static void join_iq3_s(uint8_t at[FOURS][64], const pith_panel_iq3_s *b) {
+static inline void join_iq3_s(uint8_t at[FOURS][64], const pith_panel_iq3_s *b) {
     for (int i = 0; i < FOURS; i++) {
         words16 bit = words_left(field_of(words_load(b->h[i / 32]), i % 32, 1), 8);
         words_store(at[i], words_or(field_of(words_load(b->q[i / 4]), 8 * (i % 4), 255), bit));
     }
 }
 
-static void expand_iq3_s(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq3_s(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq3_s *b = (const void *)panel;
     words16 scales = words_load(b->scales);
     uint8_t at[FOURS][64];
@@ -151,7 +151,7 @@ ALWAYS_INLINE void join_iq1(uint8_t at[EIGHTS][64], const uint8_t (*q)[64], cons
     }
 }
 
-static void expand_iq1_s(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq1_s(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq1_s *b = (const void *)panel;
     uint8_t at[EIGHTS][64];
     join_iq1(at, b->q, b->h, 3);
@@ -171,7 +171,7 @@ ALWAYS_INLINE words16 iq1_m_half(words16 first, words16 second) {
     return words_or(low, words_left(high, 8));
 }
 
-static void expand_iq1_m(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq1_m(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq1_m *b = (const void *)panel;
     uint8_t at[EIGHTS][64];
     join_iq1(at, b->q, b->h, 4);

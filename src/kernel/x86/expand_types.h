@@ -10,36 +10,10 @@
 #ifndef PITH_KERNEL_X86_EXPAND_TYPES_H
 #define PITH_KERNEL_X86_EXPAND_TYPES_H
 
-#include "kernel/panel.h"
-#include "kernel/x86/expanded.h"
+#include "kernel/x86/expand_scales.h"
 #include "quant/grid.h"
 
 enum { OFFSET_GROUP = 16, OFFSET_SMALL = 32, OFFSET_BOOK = 64, OFFSET_WIDE = 128 };
-
-/* A byte in all four bytes of all words. */
-ALWAYS_INLINE words16 bytes_all(int value) {
-    return words_all((uint32_t)(value & 255) * 0x01010101u);
-}
-
-/* A field of `mask` bits from bit n on of each word. */
-ALWAYS_INLINE words16 field_of(words16 v, int n, uint32_t mask) {
-    return words_and(words_right(v, n), words_all(mask));
-}
-
-/* The field in each byte. */
-ALWAYS_INLINE words16 byte_field(words16 v, int n, uint32_t mask) {
-    return field_of(v, n, mask * 0x01010101u);
-}
-
-/* A scale for both halves of a group. */
-ALWAYS_INLINE void set_scale(float (*scale)[16], words16 v) {
-    words_to_ps(scale[0], v);
-    words_to_ps(scale[1], v);
-}
-
-ALWAYS_INLINE void set_scale_one(expanded *out) {
-    for (int j = 0; j < EXPANDED_GROUPS; j++) set_scale(out->f.scale[j], words_all(1));
-}
 
 /* A book of 16 values with the offset added. */
 ALWAYS_INLINE void read_book(uint8_t out[16], const int8_t book[16], int offset) {
@@ -56,7 +30,7 @@ ALWAYS_INLINE void expand_book(uint8_t (*code)[64], const uint8_t (*q)[64],
     }
 }
 
-static void expand_iq4_nl(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq4_nl(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq4_nl *b = (const void *)panel;
     uint8_t book[16];
     read_book(book, pith_book_iq4, OFFSET_WIDE);
@@ -66,28 +40,15 @@ static void expand_iq4_nl(expanded *out, const uint8_t *panel, int n) {
     }
 }
 
-static void expand_iq4_xs(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_iq4_xs(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq4_xs *b = (const void *)panel;
-    words16 low = words_load(b->scales_l), high = words_of_u16(b->scales_h);
     uint8_t book[16];
     read_book(book, pith_book_iq4, OFFSET_WIDE);
-    for (int j = 0; j < n; j++) {
-        words16 scale = words_or(field_of(low, 4 * j, 15), words_left(field_of(high, 2 * j, 3), 4));
-        expand_book(out->code[j], b->q + 4 * j, book);
-        set_scale(out->f.scale[j], words_add(scale, words_all((uint32_t)-32)));
-    }
-    halves_to_ps(out->f.d[0], b->d, 1.0f);
+    for (int j = 0; j < n; j++) expand_book(out->code[j], b->q + 4 * j, book);
+    scales_iq4_xs(&out->f, b);
 }
 
-/* 2^(e - 128): bits (e - 1) << 23, but subnormal for e = 0 and 1. */
-ALWAYS_INLINE words16 bits_of_e8m0_half(words16 e) {
-    words16 normal = words_left(words_add(e, words_all((uint32_t)-1)), 23);
-    words16 tiny = words_left(words_add(e, words_all(1)), 21);
-    words16 is_tiny = words_equal(words_right(e, 1), words_all(0));
-    return words_xor(normal, words_and(words_xor(normal, tiny), is_tiny));
-}
-
-static void expand_mxfp4(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_mxfp4(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_mxfp4 *b = (const void *)panel;
     uint8_t book[16];
     read_book(book, pith_book_fp4, OFFSET_GROUP);
@@ -106,7 +67,7 @@ ALWAYS_INLINE void set_ue4m3_half(float *out, words16 byte) {
 }
 
 /* Two groups a block; 16 k lie in 8 bytes, low nibbles first. */
-static void expand_nvfp4(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_nvfp4(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_nvfp4 *b = (const void *)panel;
     uint8_t book[16];
     read_book(book, pith_book_fp4, OFFSET_SMALL);
@@ -136,20 +97,14 @@ ALWAYS_INLINE void expand_pairs(expanded *out, const uint8_t (*q)[64], int offse
         }
 }
 
-static void expand_q2_k(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_q2_k(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_q2_k *b = (const void *)panel;
     (void)n; /* always 8 */
     expand_pairs(out, b->q, 0);
-    for (int s = 0; s < 16; s++) {
-        words16 v = words_load(b->scales[s / 4]);
-        words_to_ps(out->f.scale[s / 2][s % 2], field_of(v, 8 * (s % 4), 15));
-        words_to_ps(out->f.minimum[s / 2][s % 2], field_of(v, 8 * (s % 4) + 4, 15));
-    }
-    halves_to_ps(out->f.d[0], b->d, 1.0f);
-    halves_to_ps(out->f.dmin, b->dmin, 1.0f);
+    scales_q2_k(&out->f, b);
 }
 
-static void expand_q3_k(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_q3_k(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_q3_k *b = (const void *)panel;
     (void)n; /* always 8 */
     for (int g = 0; g < 8; g++) {
@@ -163,15 +118,7 @@ static void expand_q3_k(expanded *out, const uint8_t *panel, int n) {
             }
         }
     }
-    words16 high = words_load(b->scales[2]);
-    for (int s = 0; s < 16; s++) {
-        words16 low = words_load(b->scales[s % 8 / 4]);
-        low = field_of(low, 8 * (s % 4) + 4 * (s / 8), 15);
-        words16 two = words_left(field_of(high, 8 * (s % 4) + 2 * (s / 4), 3), 4);
-        words_to_ps(out->f.scale[s / 2][s % 2],
-                    words_add(words_or(low, two), words_all((uint32_t)-32)));
-    }
-    halves_to_ps(out->f.d[0], b->d, 1.0f);
+    scales_q3_k(&out->f, b);
 }
 
 /* Five base-3 digits: byte * 3^n mod 256 is below 86 for digit 0, below 171 for 1. */
@@ -184,7 +131,7 @@ ALWAYS_INLINE words16 times_three(words16 v) {
     return bytes_add(v, bytes_add(v, v));
 }
 
-static void expand_tq1_0(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_tq1_0(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_tq1_0 *b = (const void *)panel;
     (void)n; /* always 8 */
     for (int g = 0; g < 8; g++) {
@@ -200,20 +147,20 @@ static void expand_tq1_0(expanded *out, const uint8_t *panel, int n) {
     words16 v = words_load(b->h);
     for (int digit = 0; digit < 4; digit++, v = times_three(v))
         words_store(out->code[7][4 + digit], digit_codes(v));
-    set_scale_one(out);
+    set_scale_one(&out->f);
     halves_to_ps(out->f.d[0], b->d, 1.0f);
 }
 
-static void expand_tq2_0(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_tq2_0(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_tq2_0 *b = (const void *)panel;
     (void)n; /* always 8 */
     expand_pairs(out, b->q, OFFSET_SMALL - 1);
-    set_scale_one(out);
+    set_scale_one(&out->f);
     halves_to_ps(out->f.d[0], b->d, 1.0f);
 }
 
 /* Four groups a block; a bit is +1 or -1. */
-static void expand_q1_0(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_q1_0(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_q1_0 *b = (const void *)panel;
     for (int j = 0; j < n; j++) {
         const pith_panel_q1_0 *block = b + j / 4;
@@ -227,7 +174,7 @@ static void expand_q1_0(expanded *out, const uint8_t *panel, int n) {
 }
 
 /* Two groups a block; a byte holds 4 consecutive k. */
-static void expand_q2_0(expanded *out, const uint8_t *panel, int n) {
+static inline void expand_q2_0(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_q2_0 *b = (const void *)panel;
     for (int j = 0; j < n; j++) {
         const pith_panel_q2_0 *block = b + j / 2;

@@ -22,34 +22,20 @@ typedef struct expansion {
     pith_type form;     /* FORM_ of codes_256.h */
 } expansion;
 
-/* Bytes as two planes of nibbles, where the tier multiplies those (planes_256.h). */
-ALWAYS_INLINE void split_codes(uint8_t *out, const uint8_t (*code)[8][64], int n,
-                               const pith_type form) {
-    const __m256i nibble = _mm256_set1_epi8(15);
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i < 8; i++) {
-            lanes16 v = lanes_load(code[j][i]);
-            lanes_store(out + unpacked_at(j, i, 0, form), lanes_and(v, nibble));
-            lanes_store(out + unpacked_at(j, i, 1, form), lanes_and(lanes_shift(v, -4), nibble));
-        }
-}
-
 /* Up to PASS tokens from t0 with one panel. */
 ALWAYS_INLINE void pass_expanded(const pith_mul *args, const expansion *how, uint32_t p,
                                  uint32_t t0, uint32_t tokens, const pith_type form) {
     const uint8_t *panel = (const uint8_t *)args->w + p * args->panel_bytes;
-    _Alignas(64) uint8_t planes[MAX_CODES];
     _Alignas(64) expanded e;
     _Alignas(64) chains c;
     _Alignas(64) chunk w;
     w.panel = NULL;
-    w.unpacked = n_plane(form) > 1 ? planes : e.code[0][0];
+    w.unpacked = e.code[0][0];
     chains_clear(&c, tokens);
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, panel += how->chunk_bytes) {
         int n = args->k / PITH_GROUP - g < GROUPS ? (int)(args->k / PITH_GROUP - g) : GROUPS;
         how->expand(&e, panel, n);
         w.f = e.f;
-        if (n_plane(form) > 1) split_codes(planes, (const uint8_t(*)[8][64])e.code, n, form);
         stored();
         tiles(args->q8, &w, &c, t0, tokens, g, n, true, form);
     }
@@ -66,12 +52,9 @@ ALWAYS_INLINE void mul_form(const pith_mul *args, const expansion *how, const pi
 
 static void mul_expanded(const pith_mul *args, const expansion *how) {
     switch (how->form) {
-    case FORM_GROUP_WIDE: mul_form(args, how, FORM_GROUP_WIDE); break;
     case FORM_GROUP: mul_form(args, how, FORM_GROUP); break;
     case FORM_HALVES: mul_form(args, how, FORM_HALVES); break;
     case FORM_HALVES_BOOK: mul_form(args, how, FORM_HALVES_BOOK); break;
-    case FORM_HALVES_WIDE: mul_form(args, how, FORM_HALVES_WIDE); break;
-    case FORM_PAIRS: mul_form(args, how, FORM_PAIRS); break;
     case FORM_FLOATS: mul_form(args, how, FORM_FLOATS); break;
     default: break;
     }

@@ -8,28 +8,8 @@
 #include "kernel/x86/mul_expanded_256.h"
 #include "kernel/x86/x86.h"
 
-void pith_mul_iq4_nl_avxvnni(const pith_mul *args) {
-    mul_expanded(args, &(expansion){expand_iq4_nl, 8 * sizeof(pith_panel_iq4_nl), FORM_GROUP_WIDE});
-}
-
-void pith_mul_iq4_xs_avxvnni(const pith_mul *args) {
-    mul_expanded(args, &(expansion){expand_iq4_xs, sizeof(pith_panel_iq4_xs), FORM_HALVES_WIDE});
-}
-
-void pith_mul_mxfp4_avxvnni(const pith_mul *args) {
-    mul_expanded(args, &(expansion){expand_mxfp4, 8 * sizeof(pith_panel_mxfp4), FORM_GROUP});
-}
-
 void pith_mul_nvfp4_avxvnni(const pith_mul *args) {
     mul_expanded(args, &(expansion){expand_nvfp4, 4 * sizeof(pith_panel_nvfp4), FORM_FLOATS});
-}
-
-void pith_mul_q2_k_avxvnni(const pith_mul *args) {
-    mul_expanded(args, &(expansion){expand_q2_k, sizeof(pith_panel_q2_k), FORM_PAIRS});
-}
-
-void pith_mul_q3_k_avxvnni(const pith_mul *args) {
-    mul_expanded(args, &(expansion){expand_q3_k, sizeof(pith_panel_q3_k), FORM_HALVES});
 }
 
 void pith_mul_iq1_s_avxvnni(const pith_mul *args) {
@@ -62,10 +42,6 @@ void pith_mul_iq3_s_avxvnni(const pith_mul *args) {
 
 void pith_mul_tq1_0_avxvnni(const pith_mul *args) {
     mul_expanded(args, &(expansion){expand_tq1_0, sizeof(pith_panel_tq1_0), FORM_HALVES});
-}
-
-void pith_mul_tq2_0_avxvnni(const pith_mul *args) {
-    mul_expanded(args, &(expansion){expand_tq2_0, sizeof(pith_panel_tq2_0), FORM_HALVES});
 }
 
 void pith_mul_q1_0_avxvnni(const pith_mul *args) {

@@ -18,7 +18,7 @@ enum { PASS = 60, AHEAD = 4096 };
 typedef struct scalars {
     float d[TILE][GROUPS], d_sum[TILE][GROUPS];
     int32_t bias[TILE][2 * GROUPS];   /* -offset * sum; two scales a group: -offset * sum16 */
-    float half_sum[TILE][2 * GROUPS]; /* sum16; FORM_PAIRS */
+    float half_sum[TILE][2 * GROUPS]; /* sum16; Q2_K */
 } scalars;
 
 typedef struct chains {
@@ -28,13 +28,17 @@ typedef struct chains {
 /* Codes have 1 << this added; -1: nothing. */
 ALWAYS_INLINE int offset_shift(pith_type type) {
     switch (type) {
+    case PITH_TYPE_TQ2_0: return 0;
+    case PITH_TYPE_Q3_K: return 2;
     case PITH_TYPE_Q4_0: return 3;
+    case PITH_TYPE_MXFP4:
     case FORM_GROUP: return 4;
     case FORM_HALVES:
     case FORM_FLOATS: return 5;
     case FORM_HALVES_BOOK: return 6;
-    case FORM_GROUP_WIDE:
-    case FORM_HALVES_WIDE: return 7;
+    case PITH_TYPE_Q8_0:
+    case PITH_TYPE_IQ4_NL:
+    case PITH_TYPE_IQ4_XS: return 7;
     default: return -1;
     }
 }
@@ -53,7 +57,7 @@ ALWAYS_INLINE void halves_read(scalars *v, const int16_t *sum16, __m256i in, con
             second = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(both, 1));
     _mm256_storeu_si256(bias, bias_of(first, offset_shift(type)));
     _mm256_storeu_si256(bias + 1, bias_of(second, offset_shift(type)));
-    if (type == FORM_PAIRS) ps_store(v->half_sum[t], ps_of((lanes16){first, second}));
+    if (type == PITH_TYPE_Q2_K) ps_store(v->half_sum[t], ps_of((lanes16){first, second}));
 }
 
 ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, int n, const int T,
@@ -119,11 +123,11 @@ ALWAYS_INLINE void add_minima(const chunk *w, const scalars *v, int n, float (*a
         floats16 u = is_super(type) ? ps_all(0.0f) : ps_load(acc_min[t]);
         for (int j = 0; j < n; j++) {
             floats16 m = ps_load(w->f.minimum[j][0]);
-            if (type == FORM_PAIRS) { /* exact */
+            if (type == PITH_TYPE_Q2_K) { /* exact */
                 m = ps_mul(m, ps_all(v->half_sum[t][2 * j]));
                 m = ps_fma(ps_load(w->f.minimum[j][1]), ps_all(v->half_sum[t][2 * j + 1]), m);
             }
-            u = ps_fma(m, ps_all(type == FORM_PAIRS ? v->d[t][j] : v->d_sum[t][j]), u);
+            u = ps_fma(m, ps_all(type == PITH_TYPE_Q2_K ? v->d[t][j] : v->d_sum[t][j]), u);
         }
         if (is_super(type))
             ps_fma_store(acc_min[t], u, ps_load(w->f.dmin));

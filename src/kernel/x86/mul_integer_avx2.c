@@ -32,3 +32,21 @@ void pith_mul_q5_k_avx2(const pith_mul *args) {
 void pith_mul_q6_k_avx2(const pith_mul *args) {
     mul_integer(args, PITH_TYPE_Q6_K);
 }
+void pith_mul_iq4_nl_avx2(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_IQ4_NL);
+}
+void pith_mul_iq4_xs_avx2(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_IQ4_XS);
+}
+void pith_mul_mxfp4_avx2(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_MXFP4);
+}
+void pith_mul_q2_k_avx2(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q2_K);
+}
+void pith_mul_q3_k_avx2(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q3_K);
+}
+void pith_mul_tq2_0_avx2(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_TQ2_0);
+}

@@ -20,8 +20,9 @@ typedef struct chunk {
 
 /* How a type is multiplied: two groups at a time, or in planes of codes. */
 ALWAYS_INLINE bool in_pairs(pith_type type) {
-    return DOT_PAIRS && (type == PITH_TYPE_Q5_0 || type == PITH_TYPE_Q5_1 ||
-                         type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K || type == FORM_FLOATS);
+    return DOT_PAIRS &&
+           (type == PITH_TYPE_Q5_0 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q5_K ||
+            type == PITH_TYPE_Q6_K || type == PITH_TYPE_MXFP4 || type == FORM_FLOATS);
 }
 
 /* One code group at a time. */
@@ -30,18 +31,31 @@ ALWAYS_INLINE bool in_singles(pith_type type) {
 }
 
 ALWAYS_INLINE int n_plane(pith_type type) {
-    return type == FORM_GROUP_WIDE || type == FORM_HALVES_WIDE ? DOT_BYTE_PLANES : 1;
+    return type == PITH_TYPE_Q8_0 || is_iq4(type) ? DOT_BYTE_PLANES : 1;
 }
 ALWAYS_INLINE int tile_tokens(pith_type type) {
     if (in_singles(type)) return DOT_SINGLE_TOKENS;
     return in_pairs(type) || n_plane(type) > 1 ? DOT_PAIR_TOKENS : DOT_TOKENS;
 }
 
-/* Code group i of group j4 + jj as unsigned bytes; Q8_0: byte + 128, or a nibble of that. */
+/* book[code] + offset, or a nibble of that. */
+ALWAYS_INLINE lanes16 look_up(lanes16 code, const int8_t *book, int offset, const int plane,
+                              const bool in_planes) {
+    __m128i all = _mm_loadu_si128((const __m128i *)(const void *)book);
+    __m256i table = _mm256_broadcastsi128_si256(_mm_add_epi8(all, _mm_set1_epi8((char)offset)));
+    if (in_planes && plane) table = _mm256_srli_epi16(table, 4);
+    if (in_planes) table = _mm256_and_si256(table, _mm256_set1_epi8(15));
+    return (lanes16){_mm256_shuffle_epi8(table, code.low), _mm256_shuffle_epi8(table, code.high)};
+}
+
+/* Code group i of group j4 + jj as unsigned bytes; 8-bit codes: value + 128, or a nibble of that.
+ */
 ALWAYS_INLINE lanes16 code_plane(const uint8_t *panel, int j4, const int jj, const int i,
                                  const int plane, const pith_type type) {
     const __m256i sign = _mm256_set1_epi8((char)0x80), nibble = _mm256_set1_epi8(15);
     lanes16 code = code_group(panel, j4, jj, i, type);
+    if (type == PITH_TYPE_MXFP4) return look_up(code, pith_book_fp4, 16, 0, false);
+    if (is_iq4(type)) return look_up(code, pith_book_iq4, 128, plane, n_plane(type) > 1);
     if (type != PITH_TYPE_Q8_0) return code;
     code = (lanes16){_mm256_xor_si256(code.low, sign), _mm256_xor_si256(code.high, sign)};
     if (DOT_BYTE_PLANES == 1) return code;
