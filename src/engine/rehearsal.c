@@ -95,22 +95,39 @@ static pith_status go_to(stage *s, uint32_t depth, pith_error *error) {
     return status;
 }
 
-/* Share of the time since the profile was switched on that the output layer took. */
-static double output_share(const stage *s) {
-    pith_profile_row rows[64];
-    double all = 0, output = 0;
-    size_t n = pith_runner_profile_rows(s->engine->runner, rows, 64);
-    for (size_t i = 0; i < n && i < 64; i++) {
-        all += rows[i].ms;
-        if (strcmp(rows[i].operation, "linear output") == 0) output += rows[i].ms;
-    }
-    return all > 0 ? output / all : 0;
+/* How much more of each part the whole model has. */
+typedef struct scales {
+    double attention, ffn, output;
+} scales;
+
+static scales token_scales(const stage *s) {
+    double ratio = s->part->all.bytes / s->timed.bytes;
+    return (scales){ratio, ratio, s->part->output_scale};
 }
 
-/* A time of the part -> of the whole model. scale: of the layers. */
-static double whole_time(const stage *s, double ns, double scale) {
-    double output = ns * output_share(s);
-    return (ns - output) * scale + output * s->part->output_scale;
+/* In a prompt's step the last layer's feed-forward has one row, in the whole as in the part. */
+static scales prompt_scales(const stage *s) {
+    const pith_layer_cost *all = &s->part->all, *timed = &s->timed;
+    double ffn = timed->ffn_macs - timed->last_ffn_macs;
+    return (scales){all->attention_macs / timed->attention_macs,
+                    ffn > 0 ? (all->ffn_macs - all->last_ffn_macs) / ffn : 1,
+                    s->part->output_scale};
+}
+
+/* A time of the part -> of the whole model, by what the profile says of its operations. */
+static double whole_time(const stage *s, double ns, scales scale) {
+    pith_profile_row rows[64];
+    double all = 0, scaled = 0;
+    size_t n = pith_runner_profile_rows(s->engine->runner, rows, 64);
+    for (size_t i = 0; i < n && i < 64; i++) {
+        const char *name = rows[i].operation;
+        double by = strcmp(name, "linear output") == 0 ? scale.output
+                    : strstr(name, "ffn")              ? scale.ffn
+                                                       : scale.attention;
+        all += rows[i].ms;
+        scaled += rows[i].ms * by;
+    }
+    return all > 0 ? ns * scaled / all : ns * scale.attention;
 }
 
 typedef struct timing {
@@ -166,12 +183,12 @@ static double per_token(const pith_model_part *p, const pith_model *whole, doubl
 
 static pith_status rehearse_tokens(stage *s, uint32_t depth, pith_speed_model *out,
                                    pith_error *error) {
-    double near = 0, far = 0, few = 0, scale = s->part->all.bytes / s->timed.bytes;
+    double near = 0, far = 0, few = 0;
     uint32_t rows = s->engine->step_limit < SHORT_ROWS ? s->engine->step_limit : SHORT_ROWS;
     timing t = {.rows = 1, .budget_ms = TOKEN_MS, .least = 5};
     pith_status status = time_steps(s, &t, &near, error);
     if (status != PITH_OK) return status;
-    out->token_ns = whole_time(s, near, scale);
+    out->token_ns = whole_time(s, near, token_scales(s));
     if (depth > 0) {
         t.depth = depth;
         t.budget_ms = TOKEN_MS / 2.0;
@@ -182,19 +199,19 @@ static pith_status rehearse_tokens(stage *s, uint32_t depth, pith_speed_model *o
     t = (timing){.rows = rows, .least = 2, .budget_ms = TOKEN_MS / 4.0};
     status = time_steps(s, &t, &few, error);
     out->short_rows = (int32_t)rows;
-    out->short_ns = whole_time(s, few, s->part->all.macs / s->timed.macs);
+    out->short_ns = whole_time(s, few, prompt_scales(s));
     return status;
 }
 
 static pith_status rehearse_prompts(stage *s, uint32_t depth, pith_speed_model *out,
                                     pith_error *error) {
-    double full = 0, deep = 0, scale = s->part->all.macs / s->timed.macs;
+    double full = 0, deep = 0;
     uint32_t rows = s->engine->step_limit;
     timing t = {.rows = rows, .least = 3};
     pith_status status = time_steps(s, &t, &full, error);
     if (status != PITH_OK) return status;
     out->step_rows = (int32_t)rows;
-    out->step_ns = whole_time(s, full, scale);
+    out->step_ns = whole_time(s, full, prompt_scales(s));
     if (depth == 0) return PITH_OK;
     t = (timing){.rows = rows, .depth = depth, .least = 1, .is_warm = true};
     status = time_steps(s, &t, &deep, error);

@@ -88,8 +88,11 @@ pith_status pith_model_outline(const pith_gguf *gguf, pith_load load, uint32_t f
 
 /* Of layers together. */
 typedef struct pith_layer_cost {
-    double memory;      /* bytes of weights, all experts among them */
-    double bytes, macs; /* that a token reads, and multiply-adds it takes */
+    double memory; /* bytes of weights, all experts among them */
+    double bytes;  /* that a token reads */
+    /* multiply-adds of a token, and those of the last layer's feed-forward, which only the rows
+     * that want logits go through */
+    double attention_macs, ffn_macs, last_ffn_macs;
 } pith_layer_cost;
 pith_layer_cost pith_model_cost(const pith_model *model);
 

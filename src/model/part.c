@@ -14,38 +14,40 @@
 
 enum { EMBED_ROWS = 1024 }; /* of a table that only gives rows */
 
-/* Weights of a layer: all pointers of pith_layer in a list. */
-static size_t layer_weights(const pith_layer *layer, const pith_weight *list[12]) {
-    const pith_weight *all[] = {layer->q,    layer->k,  layer->v,    layer->attn_output,
-                                layer->gate, layer->up, layer->down, layer->router};
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i]) list[n++] = all[i];
-    return n;
+static void add_weight(pith_layer_cost *cost, const pith_model *model, const pith_weight *weight,
+                       bool is_ffn) {
+    if (!weight) return;
+    double used = 1, elements = (double)weight->ne[0] * (double)weight->ne[1];
+    if (weight->ne[2] > 1) used = (double)model->hparams.n_expert_used / (double)weight->ne[2];
+    double macs = elements * (double)weight->ne[2] * used;
+    cost->memory += (double)weight->bytes;
+    cost->bytes += (double)weight->bytes * used;
+    if (is_ffn)
+        cost->ffn_macs += macs;
+    else
+        cost->attention_macs += macs;
 }
 
 static pith_layer_cost cost_of(const pith_model *model, const pith_layer *layer) {
-    const pith_weight *list[12];
-    pith_layer_cost cost = {0, 0, 0};
-    size_t n = layer_weights(layer, list);
-    for (size_t i = 0; i < n; i++) {
-        double share = 1, elements = (double)list[i]->ne[0] * (double)list[i]->ne[1];
-        if (list[i]->ne[2] > 1)
-            share = (double)model->hparams.n_expert_used / (double)list[i]->ne[2];
-        cost.memory += (double)list[i]->bytes;
-        cost.bytes += (double)list[i]->bytes * share;
-        cost.macs += elements * (double)list[i]->ne[2] * share;
+    pith_layer_cost cost = {0, 0, 0, 0, 0};
+    const pith_weight *const attention[] = {layer->q, layer->k, layer->v, layer->attn_output};
+    const pith_weight *const ffn[] = {layer->gate, layer->up, layer->down, layer->router};
+    for (size_t i = 0; i < 4; i++) {
+        add_weight(&cost, model, attention[i], false);
+        add_weight(&cost, model, ffn[i], true);
     }
     return cost;
 }
 
 pith_layer_cost pith_model_cost(const pith_model *model) {
-    pith_layer_cost sum = {0, 0, 0};
+    pith_layer_cost sum = {0, 0, 0, 0, 0};
     for (uint32_t i = 0; i < model->hparams.n_layer; i++) {
         pith_layer_cost cost = cost_of(model, &model->layers[i]);
         sum.memory += cost.memory;
         sum.bytes += cost.bytes;
-        sum.macs += cost.macs;
+        sum.attention_macs += cost.attention_macs;
+        sum.ffn_macs += cost.ffn_macs;
+        sum.last_ffn_macs = cost.ffn_macs;
     }
     return sum;
 }
