@@ -88,6 +88,22 @@ double bench_read_bandwidth(const uint8_t *memory, size_t n) {
     return 1e-9 * (double)n / best;
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
+
+/* loop: 12 chains of `macs` multiplications and additions, 100000 times. */
+static double rate(void (*loop)(void), double macs) {
+    double best = HUGE_VAL;
+    for (int run = 0; run < 7; run++) {
+        double start = bench_seconds();
+        loop();
+        double t = bench_seconds() - start;
+        if (t < best) best = t;
+    }
+    return 1e-9 * 12 * 100000 * macs / best;
+}
+
+#endif
+
 #if defined(__x86_64__)
 
 /* 12 independent chains, 100000 times. */
@@ -115,17 +131,6 @@ static void maddubs_256(void) {
            "%%ymm15, %%ymm\\k, %%ymm\\k");
 }
 
-static double rate(void (*loop)(void), double macs) {
-    double best = HUGE_VAL;
-    for (int run = 0; run < 7; run++) {
-        double start = bench_seconds();
-        loop();
-        double t = bench_seconds() - start;
-        if (t < best) best = t;
-    }
-    return 1e-9 * 12 * 100000 * macs / best;
-}
-
 void bench_peaks(uint32_t features, double *integer, double *real) {
     *integer = *real = 1.0;
     if (features & PITH_CPU_AVX2) {
@@ -137,6 +142,39 @@ void bench_peaks(uint32_t features, double *integer, double *real) {
         *integer = rate(dot_512, 64);
         *real = rate(fma_512, 16);
     }
+}
+
+#elif defined(__aarch64__)
+
+/* 12 independent chains, 100000 times. SDOT and SMMLA by number: the file is baseline. */
+#define CHAINS(instruction)                                                                        \
+    uint32_t n = 100000;                                                                           \
+    __asm__ volatile("1:\n .irp k,0,1,2,3,4,5,6,7,16,17,18,19\n " instruction                      \
+                     "\n .endr\n subs %w0, %w0, #1\n b.ne 1b"                                      \
+                     : "+r"(n)::"cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16",       \
+                       "v17", "v18", "v19", "v20", "v21")
+
+static void dot_neon(void) {
+    CHAINS("smlal v\\k\\().8h, v20.8b, v21.8b");
+}
+static void dot_sdot(void) {
+    CHAINS(".inst 0x4e959680 + \\k"); /* sdot vk.4s, v20.16b, v21.16b */
+}
+static void dot_smmla(void) {
+    CHAINS(".inst 0x4e95a680 + \\k"); /* smmla vk.4s, v20.16b, v21.16b */
+}
+static void fma_neon(void) {
+    CHAINS("fmla v\\k\\().4s, v20.4s, v21.4s");
+}
+
+void bench_peaks(uint32_t features, double *integer, double *real) {
+    *integer = *real = 1.0;
+    if (features & PITH_CPU_NEON) {
+        *integer = rate(dot_neon, 8);
+        *real = rate(fma_neon, 4);
+    }
+    if (features & PITH_CPU_DOTPROD) *integer = rate(dot_sdot, 16);
+    if (features & PITH_CPU_I8MM) *integer = rate(dot_smmla, 32);
 }
 
 #else
