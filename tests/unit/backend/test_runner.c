@@ -110,6 +110,14 @@ static const variant variants[] = {
     {"i8mm", PITH_LOAD_PACK, 2, 64, "i8mm"},
 };
 
+/* Tiers differ in arithmetic, not in what threads share: the thread sanitizer, which makes plain C
+ * take minutes, leaves them to the other builds. */
+#if defined(__SANITIZE_THREAD__)
+enum { TIERS_TOO = 0 };
+#else
+enum { TIERS_TOO = 1 };
+#endif
+
 static void run_variant(const variant *v, pith_kv_storage storage, const int32_t *tokens,
                         uint32_t features, float *logits) {
     toy model;
@@ -138,6 +146,7 @@ static void check_contract(pith_kv_storage storage) {
     fill_tokens(tokens, N, 3);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         uint32_t features;
+        if (variants[i].tier && !TIERS_TOO) continue;
         if (pith_cpu_limit(pith_cpu_detect(), variants[i].tier, &features, NULL)) {
             printf("%s: this machine lacks it\n", variants[i].name);
             continue;
