@@ -24,7 +24,7 @@
 #define LEAST_SET ((uint64_t)16 << 20)
 #define MOST_SET  ((uint64_t)256 << 20) /* beyond it bandwidth is main memory's */
 
-enum { READ_MS = 90, PRODUCT_MS = 45, SAMPLE_BYTES = 8 << 20 };
+enum { READ_MS = 90, PRODUCT_MS = 45 };
 
 static const double default_bandwidth_share = 0.7, default_ops_share = 0.4;
 
@@ -110,29 +110,35 @@ static pith_status probe(int32_t n_threads, uint64_t set, pith_fit *out, pith_er
     return status;
 }
 
-/* Bytes a second at which the middle of the file's tensors is read, 0 when unknown. */
+/* Bytes a second at which parts of the file's tensors are read: the best of three, so that a
+ * neighbour's burst does not decide; 0 when unknown. */
 static double file_rate(const pith_gguf *gguf) {
-    uint64_t size = pith_gguf_total_bytes(gguf);
+    enum { PIECE = 1 << 20, N_PARTS = 3, PART_PIECES = 4 };
     pith_source *source = pith_gguf_source(gguf, 0);
-    if (!pith_gguf_is_whole(gguf) || pith_source_size(source) < 4u * SAMPLE_BYTES) return 0;
-    size = pith_source_size(source);
-    uint8_t *buffer = pith_alloc(1 << 20);
-    if (!buffer) return 0;
-    uint64_t begun = pith_clock_ns(), at = size / 2, end = at + SAMPLE_BYTES;
-    for (; at < end; at += 1 << 20)
-        if (pith_source_read(source, at, buffer, 1 << 20, NULL) != PITH_OK) break;
-    double ns = (double)(pith_clock_ns() - begun) + 1;
+    uint64_t size = pith_source_size(source), most = (uint64_t)2 * N_PARTS * PART_PIECES * PIECE;
+    uint8_t *buffer = pith_gguf_is_whole(gguf) && size >= most ? pith_alloc(PIECE) : NULL;
+    double best = 0;
+    for (uint64_t part = 0; buffer && part < N_PARTS; part++) {
+        uint64_t begun = pith_clock_ns(), at = size / (N_PARTS + 1) * (part + 1);
+        bool whole = true;
+        for (int i = 0; i < PART_PIECES && whole; i++, at += PIECE)
+            whole = at + PIECE <= size && pith_source_read(source, at, buffer, PIECE, NULL) == 0;
+        double rate = (double)PART_PIECES * PIECE / ((double)(pith_clock_ns() - begun) + 1) * 1e9;
+        if (whole && rate > best) best = rate;
+    }
     pith_free(buffer);
-    return at < end ? 0 : SAMPLE_BYTES / ns * 1e9;
+    return best;
 }
 
-/* Reading, packing and fresh memory; threads read and pack beside each other. */
+/* Reading, packing and fresh memory; threads read and pack beside each other. Packing costs some
+ * 0.6 readings from the page cache. Mapping costs nothing before the first token. */
 static void estimate_load(const pith_gguf *gguf, double fill_rate, pith_fit *out) {
-    double rate = file_rate(gguf);
-    if (rate <= 0 || fill_rate <= 0) return;
-    double bytes = (double)out->weight_bytes;
+    double rate = file_rate(gguf), bytes = (double)out->weight_bytes;
     if (out->load == PITH_LOAD_MMAP) return;
-    out->load_ms = bytes * (1.6 / (rate * out->n_threads) + 1 / fill_rate) * 1e3;
+    out->load_ms =
+        rate <= 0 || fill_rate <= 0
+            ? 0
+            : out->load_ms + bytes * (1.6 / (rate * out->n_threads) + 0.5 / fill_rate) * 1e3;
 }
 
 static pith_status measure_here(const pith_gguf *gguf, const pith_model *outline,
@@ -157,6 +163,7 @@ static pith_status measure_here(const pith_gguf *gguf, const pith_model *outline
         double macs = out->int8_macs;
         pith_estimate_by_figures(&here, work, out);
         out->int8_macs = macs;
+        out->load_ms = 0;
     }
     out->probe_ms = (double)(pith_clock_ns() - begun) * 1e-6;
     return status;
@@ -246,13 +253,17 @@ pith_status pith_estimate_file(const pith_gguf *gguf, const pith_fit_options *op
     if (status == PITH_OK) status = pith_cpu_features(&features, error);
     if (status != PITH_OK) return status;
     pith_load load = options->load == PITH_LOAD_MMAP ? PITH_LOAD_MMAP : PITH_LOAD_PACK;
+    uint64_t begun = pith_clock_ns();
     status = pith_model_outline(gguf, load, features, &outline, &why);
+    out->load_ms =
+        (double)(pith_clock_ns() - begun) * 1e-6; /* vocabulary and keys; weights follow */
     if (status == PITH_ERROR_MEMORY) return pith_fail(error, status, "%s", why.text);
     out->runs = status == PITH_OK;
     count_kv(outline, &work);
     tell_assumptions(gguf, outline, &why, &work, out);
     status = pith_estimate_memory(outline, &work, options, out, error);
     out->context_token_bytes = work.kv_elements * pith_estimate_kv_element_bytes(options->kv_type);
+    if (options->device || options->no_probe) out->load_ms = 0; /* it would be this machine's */
     if (status == PITH_OK && options->device)
         pith_estimate_by_figures(options->device, &work, out);
     else if (status == PITH_OK && !options->no_probe)

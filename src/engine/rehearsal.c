@@ -134,7 +134,7 @@ typedef struct timing {
     uint32_t depth, rows;
     double budget_ms;
     uint32_t least; /* samples */
-    bool is_warm;   /* the same step ran just before: the first one counts */
+    bool is_warm;   /* no step before the first that counts */
 } timing;
 
 /* Median time of a step of `rows` tokens at a depth; single tokens follow each other. */
@@ -196,7 +196,7 @@ static pith_status rehearse_tokens(stage *s, uint32_t depth, pith_speed_model *o
         if (status == PITH_OK) out->token_kv_ns = per_token(s->part, s->whole, far - near, depth);
     }
     if (status != PITH_OK) return status;
-    t = (timing){.rows = rows, .least = 2, .budget_ms = TOKEN_MS / 4.0};
+    t = (timing){.rows = rows, .least = 2, .is_warm = true};
     status = time_steps(s, &t, &few, error);
     out->short_rows = (int32_t)rows;
     out->short_ns = whole_time(s, few, prompt_scales(s));
@@ -207,7 +207,7 @@ static pith_status rehearse_prompts(stage *s, uint32_t depth, pith_speed_model *
                                     pith_error *error) {
     double full = 0, deep = 0;
     uint32_t rows = s->engine->step_limit;
-    timing t = {.rows = rows, .least = 3};
+    timing t = {.rows = rows, .least = 3, .is_warm = true}; /* the median leaves a cold one out */
     pith_status status = time_steps(s, &t, &full, error);
     if (status != PITH_OK) return status;
     out->step_rows = (int32_t)rows;
