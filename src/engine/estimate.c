@@ -141,6 +141,15 @@ static void estimate_load(const pith_gguf *gguf, double fill_rate, pith_fit *out
             : out->load_ms + bytes * (1.6 / (rate * out->n_threads) + 0.5 / fill_rate) * 1e3;
 }
 
+/* What the rehearsal read a second is a lower bound of what can be read, also where a neighbour
+ * disturbed the probe. */
+static void raise_ceiling(pith_fit *out) {
+    double token_s = out->speed.token_ns * 1e-9;
+    if (token_s <= 0 || out->token_bytes <= out->bandwidth * token_s) return;
+    out->bandwidth = out->token_bytes / token_s;
+    out->decode_ceiling = 1 / token_s;
+}
+
 static pith_status measure_here(const pith_gguf *gguf, const pith_model *outline,
                                 const pith_fit_options *options, const pith_work *work,
                                 pith_fit *out, pith_error *error) {
@@ -156,6 +165,7 @@ static pith_status measure_here(const pith_gguf *gguf, const pith_model *outline
                                       .kv_type = options->kv_type};
         status = pith_rehearse(outline, out->load, &engine, &rehearsal, error);
         out->speed = rehearsal.speed;
+        raise_ceiling(out);
         out->measured = status == PITH_OK;
         estimate_load(gguf, rehearsal.fill_rate, out);
     } else {
