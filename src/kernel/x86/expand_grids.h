@@ -45,6 +45,7 @@ static inline void expand_iq2_xxs(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq2_xxs *b = (const void *)panel;
     for (int j = 0; j < n; j++) {
         words16 packed = words_next(b->q[2 * j + 1]);
+        words_ahead(b->q[2 * j]);
         for (int l = 0; l < 4; l++)
             expand_eight(out->code[j] + 2 * l, pith_grid_iq2xxs, b->q[2 * j] + l, true,
                          signs_of_index(field_of(packed, 7 * l, 127)));
@@ -87,7 +88,8 @@ static inline void expand_iq2_s(expanded *out, const uint8_t *panel, int n) {
     uint8_t at[EIGHTS][64];
     join_iq2_s(at, b);
     for (int i = 0; i < 4 * n; i++) {
-        words16 signs = words_right(words_load(b->signs[i / 4]), 8 * (i % 4));
+        words16 signs = words_right(words_next(b->signs[i / 4]), 8 * (i % 4));
+        words_ahead(b->q[i / 4]);
         expand_eight(out->code[i / 4] + 2 * (i % 4), pith_grid_iq2s, at[i], false, signs);
     }
     expand_scale_nibbles(out, b->scales);
@@ -98,6 +100,8 @@ static inline void expand_iq3_xxs(expanded *out, const uint8_t *panel, int n) {
     const pith_panel_iq3_xxs *b = (const void *)panel;
     for (int j = 0; j < n; j++) {
         words16 packed = words_next(b->signs[j]);
+        words_ahead(b->q[2 * j]);
+        words_ahead(b->q[2 * j + 1]);
         for (int i = 0; i < 8; i++) {
             words16 signs = words_spread(signs_of_index(field_of(packed, 7 * (i / 2), 127)), 0);
             words16 v = words_look(pith_grid_iq3xxs, b->q[2 * j + i / 4] + i % 4, true);
@@ -123,6 +127,8 @@ static inline void expand_iq3_s(expanded *out, const uint8_t *panel, int n) {
     join_iq3_s(at, b);
     for (int j = 0; j < n; j++) {
         words16 signs = words_next(b->signs[j]);
+        words_ahead(b->q[2 * j]);
+        words_ahead(b->q[2 * j + 1]);
         for (int i = 0; i < 8; i++)
             expand_four(out->code[j][i], words_look(pith_grid_iq3s, at[8 * j + i], false),
                         words_spread(signs, i / 2), i % 2, OFFSET_SMALL);
@@ -147,6 +153,7 @@ ALWAYS_INLINE void join_iq1(uint8_t at[EIGHTS][64], const uint8_t (*q)[64], cons
     for (int i = 0; i < EIGHTS; i++) {
         int bit = 16 * (i / 4 % 2) + step * (i % 4);
         words16 three = words_left(field_of(words_load(h[i / 8]), bit, 7), 8);
+        words_ahead(q[i / 4]);
         words_store(at[i], words_or(field_of(words_load(q[i / 4]), 8 * (i % 4), 255), three));
     }
 }

@@ -21,9 +21,13 @@ ALWAYS_INLINE words16 words_load(const void *unit) {
     return _mm512_loadu_si512(unit);
 }
 
-/* The same, where a panel is read from front to back: a later line comes along. */
-ALWAYS_INLINE words16 words_next(const void *unit) {
+/* Where a panel is read from front to back: a later line comes to L1. */
+ALWAYS_INLINE void words_ahead(const void *unit) {
     _mm_prefetch((const char *)unit + WORDS_AHEAD, _MM_HINT_T0);
+}
+
+ALWAYS_INLINE words16 words_next(const void *unit) {
+    words_ahead(unit);
     return words_load(unit);
 }
 
