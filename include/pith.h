@@ -545,6 +545,9 @@ typedef struct pith_system_info {
 } pith_system_info;
 /* Fails with PITH_ERROR_ARGUMENT when PITH_CPU names an unknown tier. */
 PITH_API pith_status pith_system_describe(pith_system_info *out, pith_error *error);
+/* Processor and tiers, "AMD EPYC 9B14: ref avx2 avx512", cut at capacity (> 0): tells machines
+ * apart and costs some microseconds. */
+PITH_API void pith_system_name(char *text, size_t capacity);
 /* Kernel chosen for slot index: its slot and the function's name. false past the end. */
 PITH_API bool pith_system_kernel(size_t index, const char **slot, const char **kernel);
 /* Library built in: name and version. false past the end. */

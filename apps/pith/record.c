@@ -127,61 +127,65 @@ static json_t *write_record(const pith_cli_record *r) {
     return json;
 }
 
-/* Folder of records; the caller frees it. NULL without memory. */
-static char *records_folder(void) {
-    char *home = pith_cli_home_folder();
-    pith_buffer path = {0};
-    if (home) pith_buffer_append_format(&path, "%s/fit", home);
-    char *folder = home && !path.failed ? pith_copy_text(path.data, path.size) : NULL;
-    pith_buffer_deinit(&path);
-    pith_free(home);
-    return folder;
-}
+/* Where a key's record lies. */
+typedef struct record_place {
+    char *folder; /* NULL: there is none */
+    pith_buffer path;
+} record_place;
 
-/* Path of the key's file in *out; false when there is none. */
-static bool record_path(const pith_cli_record_key *key, const char *folder, pith_buffer *out) {
-    pith_system_info system = {0};
-    pith_buffer text = {0};
-    if (!folder || key->content_key == 0 || pith_system_describe(&system, NULL) != PITH_OK)
-        return false;
-    pith_buffer_append_format(&text, "%s|%s|%d|%d|%d|%d|%s|%016" PRIx64, system.cpu,
-                              system.features, (int)system.n_cores, (int)key->n_threads,
+static record_place find_place(const pith_cli_record_key *key) {
+    record_place place = {NULL, {0}};
+    char machine[192];
+    char *home = key->content_key ? pith_cli_home_folder() : NULL;
+    pith_buffer text = {0}, folder = {0};
+    if (!home) return place;
+    pith_system_name(machine, sizeof machine);
+    pith_buffer_append_format(&text, "%s|%d|%d|%d|%s|%016" PRIx64, machine, (int)key->n_threads,
                               (int)key->step_limit, key->load, key->kv_type, key->content_key);
-    bool made = !text.failed;
-    if (made)
-        pith_buffer_append_format(out, "%s/%016" PRIx64 ".json", folder,
+    pith_buffer_append_format(&folder, "%s/fit", home);
+    if (!text.failed && !folder.failed)
+        pith_buffer_append_format(&place.path, "%s/%016" PRIx64 ".json", folder.data,
                                   pith_hash(text.data, text.size, 0));
+    if (place.path.data && !place.path.failed)
+        place.folder = pith_copy_text(folder.data, folder.size);
     pith_buffer_deinit(&text);
-    return made && !out->failed;
+    pith_buffer_deinit(&folder);
+    pith_free(home);
+    return place;
 }
 
-void pith_cli_record_load(const pith_cli_record_key *key, pith_cli_record *out) {
+static void release_place(record_place *place) {
+    pith_free(place->folder);
+    pith_buffer_deinit(&place->path);
+}
+
+static void load(const record_place *place, pith_cli_record *out) {
     const pith_cli_record none = {.token_factor = 1, .prompt_factor = 1, .token_depth = -1};
-    pith_buffer path = {0}, text = {0};
-    char *folder = records_folder();
+    pith_buffer text = {0};
     *out = none;
-    if (record_path(key, folder, &path) && pith_cli_try_read(path.data) == 0 &&
-        pith_cli_read_file(path.data, FILE_LIMIT, &text, NULL)) {
+    if (place->folder && pith_cli_try_read(place->path.data) == 0 &&
+        pith_cli_read_file(place->path.data, FILE_LIMIT, &text, NULL)) {
         json_t *json = json_loadb(text.data ? text.data : "", text.size, 0, NULL);
         if (!json || !read_record(json, out)) *out = none;
         json_decref(json);
     }
     pith_buffer_deinit(&text);
-    pith_buffer_deinit(&path);
-    pith_free(folder);
 }
 
-static void save(const pith_cli_record_key *key, const pith_cli_record *record) {
-    pith_buffer path = {0};
-    char *folder = records_folder();
-    json_t *json = write_record(record);
+static void save(const record_place *place, const pith_cli_record *record) {
+    json_t *json = place->folder ? write_record(record) : NULL;
     char *text = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
-    if (text && record_path(key, folder, &path) && pith_cli_make_folders(folder) == 0)
-        (void)pith_cli_replace_file(path.data, text, strlen(text));
+    if (text && pith_cli_make_folders(place->folder) == 0)
+        (void)pith_cli_replace_file(place->path.data, text, strlen(text));
     pith_free(text);
     json_decref(json);
-    pith_buffer_deinit(&path);
-    pith_free(folder);
+    (void)pith_cli_json_failed(); /* a record that lacks memory is no failure of the command */
+}
+
+void pith_cli_record_load(const pith_cli_record_key *key, pith_cli_record *out) {
+    record_place place = find_place(key);
+    load(&place, out);
+    release_place(&place);
 }
 
 void pith_cli_record_estimate(const pith_cli_record_key *key, const pith_fit *fit,
@@ -192,7 +196,9 @@ void pith_cli_record_estimate(const pith_cli_record_key *key, const pith_fit *fi
     record->other_bytes = fit->other_bytes;
     if (!fit->measured) return;
     if (is_first) compare(record, (double)fit->total_bytes);
-    save(key, record);
+    record_place place = find_place(key);
+    save(&place, record);
+    release_place(&place);
 }
 
 void pith_cli_record_run(const pith_cli_measure *m) {
@@ -207,7 +213,8 @@ void pith_cli_record_run(const pith_cli_measure *m) {
     bool has_prompt = m->n_prompt >= LEAST_PROMPT, has_token = m->n_token >= LEAST_TOKENS;
     double known = (double)(model.weight_bytes + engine.kv_bytes + engine.workspace_bytes);
     if (!has_prompt && !has_token) return;
-    pith_cli_record_load(&key, &record);
+    record_place place = find_place(&key);
+    load(&place, &record);
     record.n_runs++;
     record.n_prompt = has_prompt ? m->n_prompt : 0;
     record.prompt_depth = m->prompt_depth;
@@ -218,7 +225,8 @@ void pith_cli_record_run(const pith_cli_measure *m) {
     if (model.load == PITH_LOAD_PACK && (double)m->peak_bytes > known)
         record.memory_more = (double)m->peak_bytes - known;
     compare(&record, (double)m->peak_bytes);
-    save(&key, &record);
+    save(&place, &record);
+    release_place(&place);
 }
 
 void pith_cli_record_reply(const pith_model *model, const pith_engine *engine,

@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include <pcre2.h>
+#include <stdio.h>
 #include <utf8proc.h>
 
 #define TEXT_OF(x)            #x
@@ -34,6 +35,16 @@ pith_status pith_system_describe(pith_system_info *out, pith_error *error) {
     out->memory_bytes = pith_memory_total();
     out->memory_available_bytes = pith_memory_available();
     return PITH_OK;
+}
+
+void pith_system_name(char *text, size_t capacity) {
+    char cpu[96], tiers[64];
+    uint32_t features = 0;
+    if (!text || capacity == 0) return;
+    (void)pith_cpu_features(&features, NULL); /* an unknown PITH_CPU: no tiers */
+    pith_cpu_model(cpu, sizeof cpu);
+    pith_cpu_text(features, tiers, sizeof tiers);
+    snprintf(text, capacity, "%s: %s", cpu, tiers);
 }
 
 bool pith_system_kernel(size_t index, const char **slot, const char **kernel) {

@@ -472,6 +472,14 @@ static void system_lists(void **state) {
     assert_int_equal(pith_system_describe(&info, NULL), PITH_OK);
     assert_true(info.n_cores >= 1);
     assert_string_equal(pith_version(), "0.1.0");
+    char name[200] = "x";
+    pith_system_name(NULL, 5);
+    pith_system_name(name, 0);
+    assert_string_equal(name, "x");
+    pith_system_name(name, 3);
+    assert_int_equal(strlen(name), 2);
+    pith_system_name(name, sizeof name);
+    assert_true(strncmp(name, info.cpu, strlen(info.cpu)) == 0);
     while (pith_system_library(n, &a, &b)) {
         assert_true(a[0] != '\0' && b[0] >= '0' && b[0] <= '9');
         n++;
