@@ -84,7 +84,9 @@ ALWAYS_INLINE __m512 scale_of(const uint8_t *w, int s, const kind type) {
 
 /* Bit n of each byte as bit 2. */
 ALWAYS_INLINE __m512i third_bit(__m512i h, const int n) {
-    h = n < 2 ? _mm512_slli_epi16(h, 2 - n) : n > 2 ? _mm512_srli_epi16(h, n - 2) : h;
+    h = n < 2   ? _mm512_slli_epi16(h, (unsigned)(2 - n))
+        : n > 2 ? _mm512_srli_epi16(h, (unsigned)(n - 2))
+                : h;
     return _mm512_and_si512(h, _mm512_set1_epi8(4));
 }
 
@@ -102,7 +104,7 @@ ALWAYS_INLINE void four_weights(const uint8_t *w, const int f, int g, __m512i co
         prefetch(part, sizeof *part, 1);
     if (type == Q3_K) h = load_codes(part->h);
     UNROLL for (int i = 0; i < 4; i++) {
-        code[i] = _mm512_and_si512(_mm512_srli_epi16(v, 2 * i), _mm512_set1_epi8(3));
+        code[i] = _mm512_and_si512(_mm512_srli_epi16(v, (unsigned)(2 * i)), _mm512_set1_epi8(3));
         if (type == Q3_K) code[i] = _mm512_or_si512(code[i], third_bit(h, 4 * f + i));
     }
 }
