@@ -55,7 +55,7 @@ ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, const 
         __m512i sum = _mm512_cvtepi16_epi32(halves);
         _mm256_store_ps(v->d[t], _mm256_loadu_ps(q8->d + row));
         if (type == Q2_K) _mm512_store_ps(v->half_sum[t], _mm512_cvtepi32_ps(sum));
-        sum = _mm512_slli_epi32(sum, (shift_count)shift);
+        sum = _mm512_slli_epi32(sum, (unsigned)shift);
         _mm512_store_si512(v->bias[t], _mm512_sub_epi32(_mm512_setzero_si512(), sum));
     }
     stored();
@@ -63,8 +63,7 @@ ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, const 
 
 /* A field of each word as floats, minus `offset`. */
 ALWAYS_INLINE __m512 field_to_ps(__m512i word, int bit, int mask, int offset) {
-    __m512i v =
-        _mm512_and_si512(_mm512_srli_epi32(word, (shift_count)bit), _mm512_set1_epi32(mask));
+    __m512i v = _mm512_and_si512(_mm512_srli_epi32(word, (unsigned)bit), _mm512_set1_epi32(mask));
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(v, _mm512_set1_epi32(offset)));
 }
 
@@ -76,14 +75,14 @@ ALWAYS_INLINE __m512 scale_of(const uint8_t *w, int s, const kind type) {
     }
     const pith_panel_q3_k *b = (const void *)w;
     __m512i low = load_codes(b->scales[s % 8 / 4]), high = load_codes(b->scales[2]);
-    low = _mm512_srli_epi32(low, (shift_count)(8 * (s % 4) + 4 * (s / 8)));
-    high = _mm512_srli_epi32(high, (shift_count)(8 * (s % 4) + 2 * (s / 4)));
+    low = _mm512_srli_epi32(low, (unsigned)(8 * (s % 4) + 4 * (s / 8)));
+    high = _mm512_srli_epi32(high, (unsigned)(8 * (s % 4) + 2 * (s / 4)));
     low = _mm512_and_si512(low, _mm512_set1_epi32(15));
     high = _mm512_slli_epi32(_mm512_and_si512(high, _mm512_set1_epi32(3)), 4);
     return field_to_ps(_mm512_or_si512(low, high), 0, 63, 32);
 }
 
-/* What a shift by an immediate takes. */
+/* What a shift of 16-bit lanes by an immediate takes. */
 #if defined(__clang__)
 typedef unsigned shift_count;
 #else
@@ -181,11 +180,11 @@ ALWAYS_INLINE void group(const uint8_t *w, const tile_rows *x, const scalars *v,
             DOT(sum[t], high, tile_row(x, t) + 16 + 4 * i);
         }
     }
-    __m512i low = _mm512_srli_epi32(load_codes(b->scales_l), 4u * (shift_count)j),
+    __m512i low = _mm512_srli_epi32(load_codes(b->scales_l), 4u * (unsigned)j),
             high = _mm512_cvtepu16_epi32(
                 _mm256_loadu_si256((const __m256i *)(const void *)b->scales_h));
     low = _mm512_and_si512(low, _mm512_set1_epi32(15));
-    high = _mm512_and_si512(_mm512_srli_epi32(high, 2u * (shift_count)j), _mm512_set1_epi32(3));
+    high = _mm512_and_si512(_mm512_srli_epi32(high, 2u * (unsigned)j), _mm512_set1_epi32(3));
     __m512 scale = field_to_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 4)), 0, 63, 32);
     UNROLL for (int t = 0; t < T; t++) {
         __m512 p = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[t]), scale);
