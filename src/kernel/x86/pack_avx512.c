@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX-512 packing: the kernels of pack_panels.h, compiled with the code groups of
- * pack_groups_avx512.h. Contract: pith_pack_fn in kernel.h; bytes: ref/panel_ref.c. Only the names,
- * and which panels go the plain way, live here. Read next: pack_panels.h. */
+ * AVX-512 packing: pack() of pack_panels.h for each type, compiled with the code groups of
+ * pack_groups_avx512.h. Contract: pith_pack_fn in kernel.h; bytes: ref/panel_ref.c. Only the
+ * names live here. Read next: pack_panels.h. */
 #include "kernel/x86/pack_groups_avx512.h"
 
 #include "kernel/pack_panels.h"
@@ -9,85 +9,113 @@
 
 void pith_pack_f32_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                           uint32_t k) {
-    uint32_t done = pack_f32(panel, rows, row_bytes, n_row, k);
-    pith_pack_f32_ref((uint8_t *)panel + (size_t)done * 64,
-                      (const uint8_t *)rows + (size_t)done * 4, row_bytes, n_row, k - done);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_F32);
 }
-
 void pith_pack_f16_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                           uint32_t k) {
-    uint32_t done = pack_half(panel, rows, row_bytes, n_row, k);
-    pith_pack_f16_ref((uint8_t *)panel + (size_t)done * 32,
-                      (const uint8_t *)rows + (size_t)done * 2, row_bytes, n_row, k - done);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_F16);
 }
-
 void pith_pack_bf16_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    uint32_t done = pack_half(panel, rows, row_bytes, n_row, k);
-    pith_pack_bf16_ref((uint8_t *)panel + (size_t)done * 32,
-                       (const uint8_t *)rows + (size_t)done * 2, row_bytes, n_row, k - done);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_BF16);
 }
-
 void pith_pack_q4_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    if (n_row < ROWS)
-        pith_pack_q4_0_ref(panel, rows, row_bytes, n_row, k);
-    else
-        pack_small(panel, rows, row_bytes, k, 18, Q4_0);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q4_0);
 }
-
 void pith_pack_q4_1_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    if (n_row < ROWS)
-        pith_pack_q4_1_ref(panel, rows, row_bytes, n_row, k);
-    else
-        pack_small(panel, rows, row_bytes, k, 20, Q4_1);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q4_1);
 }
-
 void pith_pack_q5_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    if (n_row < ROWS)
-        pith_pack_q5_0_ref(panel, rows, row_bytes, n_row, k);
-    else
-        pack_small(panel, rows, row_bytes, k, 22, Q5_0);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q5_0);
 }
-
 void pith_pack_q5_1_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    if (n_row < ROWS)
-        pith_pack_q5_1_ref(panel, rows, row_bytes, n_row, k);
-    else
-        pack_small(panel, rows, row_bytes, k, 24, Q5_1);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q5_1);
 }
-
 void pith_pack_q8_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    if (n_row < ROWS)
-        pith_pack_q8_0_ref(panel, rows, row_bytes, n_row, k);
-    else
-        pack_small(panel, rows, row_bytes, k, 34, Q8_0);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q8_0);
 }
-
 void pith_pack_q4_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    if (n_row < ROWS)
-        pith_pack_q4_k_ref(panel, rows, row_bytes, n_row, k);
-    else
-        pack_super(panel, rows, row_bytes, k, 8);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q4_K);
 }
-
 void pith_pack_q5_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    if (n_row < ROWS)
-        pith_pack_q5_k_ref(panel, rows, row_bytes, n_row, k);
-    else
-        pack_super(panel, rows, row_bytes, k, 10);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q5_K);
 }
-
 void pith_pack_q6_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k) {
-    if (n_row < ROWS)
-        pith_pack_q6_k_ref(panel, rows, row_bytes, n_row, k);
-    else
-        pack_q6_k(panel, rows, row_bytes, k);
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q6_K);
+}
+void pith_pack_iq4_nl_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                             uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ4_NL);
+}
+void pith_pack_iq4_xs_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                             uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ4_XS);
+}
+void pith_pack_mxfp4_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_MXFP4);
+}
+void pith_pack_nvfp4_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_NVFP4);
+}
+void pith_pack_q2_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q2_K);
+}
+void pith_pack_q3_k_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q3_K);
+}
+void pith_pack_iq1_s_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ1_S);
+}
+void pith_pack_iq1_m_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ1_M);
+}
+void pith_pack_iq2_xxs_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                              uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ2_XXS);
+}
+void pith_pack_iq2_xs_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                             uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ2_XS);
+}
+void pith_pack_iq2_s_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ2_S);
+}
+void pith_pack_iq3_xxs_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                              uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ3_XXS);
+}
+void pith_pack_iq3_s_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ3_S);
+}
+void pith_pack_tq1_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_TQ1_0);
+}
+void pith_pack_tq2_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_TQ2_0);
+}
+void pith_pack_q1_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q1_0);
+}
+void pith_pack_q2_0_avx512(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q2_0);
 }

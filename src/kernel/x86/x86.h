@@ -144,7 +144,7 @@ void pith_kv_put_f16_avx512(const pith_kv_put *args);
 void pith_kv_put_i8_avx512(const pith_kv_put *args);
 float pith_max_avx512(const float *x, uint32_t n);
 
-/* ---- Types that are expanded first: mul_expanded_*.c, pack_units_*.c ---- */
+/* ---- Types that are expanded first: mul_expanded_*.c, pack_*.c ---- */
 typedef void pith_x86_mul(const pith_mul *args);
 typedef void pith_x86_pack(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
                            uint32_t k);
