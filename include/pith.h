@@ -412,7 +412,8 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
 
 /* ---- Before loading: does it fit, and how fast ----------------------------------------------- */
 
-/* A device as its maker or a measurement describes it. Unknown figures are 0. */
+/* A device as its maker or a measurement describes it. Unknown figures are 0; rates are 1 to 1e24,
+ * shares 1e-6 to 1. */
 typedef struct pith_device {
     size_t size;
     const char *name;       /* "pixel-8"; may be NULL in options */
@@ -442,7 +443,7 @@ typedef struct pith_speed_model {
 } pith_speed_model;
 /* Time of the decode step at a depth; 0 when unknown. */
 PITH_API double pith_speed_token_ms(const pith_speed_model *model, int32_t depth);
-/* Time of reading n_prompt tokens at a depth; 0 when unknown. */
+/* Time of reading n_prompt tokens at a depth; 0 when unknown or when the model has no steps. */
 PITH_API double pith_speed_prompt_ms(const pith_speed_model *model, int32_t n_prompt,
                                      int32_t depth);
 
@@ -456,6 +457,7 @@ typedef struct pith_fit_options {
     /* NULL: this machine, whose speed is probed for up to two seconds */
     const pith_device *device;
     bool no_probe; /* this machine's sizes alone */
+    pith_precision precision;
 } pith_fit_options;
 
 typedef struct pith_fit_context {
@@ -478,7 +480,7 @@ typedef struct pith_fit {
     uint64_t n_parameters, file_bytes;
     /* Memory: weights (in mmap mode mapped, not owned), KV of n_ctx, workspace, and vocabulary
      * with program */
-    uint64_t weight_bytes, kv_bytes, workspace_bytes, other_bytes, total_bytes;
+    uint64_t weight_bytes, kv_bytes, workspace_bytes, other_bytes, total_bytes; /* < 2^63 */
     uint64_t limit_bytes; /* that weights, KV and workspace may take */
     bool fits;
     /* What would make it fit (or how far it could go); contexts are at most n_ctx_train. */

@@ -46,16 +46,15 @@ int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_lo
     pith_file *file = NULL;
     pith_fit fit;
     if (!values->memory) return -1;
-    bool is_full = values->precision == PITH_PRECISION_FULL;
-    pith_fit_options options = {
-        .size = sizeof options,
-        .n_ctx = values->n_ctx ? values->n_ctx : values->n_ctx_wanted,
-        .n_threads = values->n_threads,
-        .step_limit = values->step_limit,
-        .load = (pith_load)values->load,
-        .kv_type = is_full && values->kv == PITH_KV_AUTO ? PITH_KV_F32 : (pith_kv_type)values->kv,
-        .memory_limit = values->memory,
-        .no_probe = true};
+    pith_fit_options options = {.size = sizeof options,
+                                .n_ctx = values->n_ctx ? values->n_ctx : values->n_ctx_wanted,
+                                .n_threads = values->n_threads,
+                                .step_limit = values->step_limit,
+                                .load = (pith_load)values->load,
+                                .kv_type = (pith_kv_type)values->kv,
+                                .memory_limit = values->memory,
+                                .no_probe = true,
+                                .precision = (pith_precision)values->precision};
     bool known = pith_file_open(path, &file, NULL) == PITH_OK &&
                  pith_file_fit(file, &options, &fit, NULL) == PITH_OK && fit.runs;
     int code = -1;

@@ -8,8 +8,6 @@
 #include "cpu/cpu.h"
 #include "engine/engine.h"
 
-#include <math.h>
-
 #define MOST_SET ((uint64_t)256 << 20) /* more than most last caches */
 
 enum { READ_MS = 150, PRODUCT_MS = 100 };
@@ -23,10 +21,11 @@ static pith_status check_device(const pith_device *device, pith_error *error) {
                              device->bandwidth_share, device->ops_share};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         bool is_share = i >= 2;
-        if (values[i] >= 0 && isfinite(values[i]) && !(is_share && values[i] > 1)) continue;
+        double least = is_share ? 1e-6 : 1, most = is_share ? 1 : 1e24;
+        if (values[i] == 0 || (values[i] >= least && values[i] <= most)) continue;
         return pith_fail(error, PITH_ERROR_ARGUMENT,
-                         "a figure of the device is %g: rates are 0 or more, shares 0 to 1",
-                         values[i]);
+                         "a figure of the device is %.9g: it must be 0 (unknown) or %g to %g",
+                         values[i], least, most);
     }
     return PITH_OK;
 }
@@ -44,7 +43,12 @@ pith_status pith_file_fit(const pith_file *file, const pith_fit_options *options
         if (status == PITH_OK) status = check_device(&device, error);
         full.device = &device;
     }
-    return status == PITH_OK ? pith_estimate_file(file->gguf, &full, out, error) : status;
+    /* as an engine takes it */
+    if (full.precision == PITH_PRECISION_FULL && full.kv_type == PITH_KV_AUTO)
+        full.kv_type = PITH_KV_F32;
+    if (status == PITH_OK) status = pith_estimate_file(file->gguf, &full, out, error);
+    if (status != PITH_OK) *out = (pith_fit){.architecture = "", .kv_type = ""};
+    return status;
 }
 
 uint64_t pith_file_content_key(const pith_file *file) {

@@ -18,6 +18,7 @@
 #include "cpu/cpu.h"
 #include "engine/rehearsal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,15 +58,31 @@ static double step_ns(const pith_speed_model *m, int32_t n) {
     return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
 
+/* first, first + by, first + 2 * by ... added up: n of them */
+static double series(double first, double by, double n) {
+    return n * first + by * n * (n - 1) / 2;
+}
+
+/* What n rows of equal steps see on average, added up; `first`: tokens before the average row of
+ * the first step, `by`: rows of a step. Steps whose rows see more than a window count what lies
+ * beyond it. */
+static double attended_steps(const pith_speed_model *m, double first, double by, double n) {
+    double all = series(first, by, n), beyond = first - m->window, within = 0;
+    if (m->window <= 0) return all;
+    if (beyond < 0) within = ceil(-beyond / by);
+    if (within < n) all -= m->window_layers_share * series(beyond + within * by, by, n - within);
+    return all;
+}
+
 double pith_speed_prompt_ms(const pith_speed_model *model, int32_t n_prompt, int32_t depth) {
-    double ns = 0;
-    if (!model || n_prompt <= 0 || depth < 0 || model->short_rows <= 0) return 0;
-    for (int32_t done = 0; done < n_prompt;) {
-        int32_t n = n_prompt - done < model->step_rows ? n_prompt - done : model->step_rows;
-        double middle = (double)depth + done + (n - 1) / 2.0; /* tokens before the average row */
-        ns += step_ns(model, n) + model->row_kv_ns * n * attended(model, middle);
-        done += n;
-    }
+    if (!model || n_prompt <= 0 || depth < 0 || model->short_rows <= 0 || model->step_rows <= 0)
+        return 0;
+    int32_t rows = model->step_rows, n = n_prompt / rows, rest = n_prompt % rows;
+    double middle = depth + (rows - 1) / 2.0; /* tokens before the average row */
+    double ns =
+        n * step_ns(model, rows) + model->row_kv_ns * rows * attended_steps(model, middle, rows, n);
+    middle = (double)depth + (double)n * rows + (rest - 1) / 2.0;
+    if (rest > 0) ns += step_ns(model, rest) + model->row_kv_ns * rest * attended(model, middle);
     return ns * 1e-6;
 }
 
@@ -162,7 +179,8 @@ static pith_status measure_here(const pith_gguf *gguf, const pith_model *outline
         pith_engine_options engine = {.size = sizeof engine,
                                       .n_threads = out->n_threads,
                                       .step_limit = options->step_limit,
-                                      .kv_type = options->kv_type};
+                                      .kv_type = options->kv_type,
+                                      .precision = options->precision};
         status = pith_rehearse(outline, out->load, &engine, &rehearsal, error);
         out->speed = rehearsal.speed;
         raise_ceiling(out);
@@ -204,9 +222,10 @@ static pith_status settle(const pith_fit_options *options, pith_fit *out, pith_e
                                            [PITH_KV_F16] = "f16",
                                            [PITH_KV_INT8] = "int8"};
     if ((int)options->kv_type < PITH_KV_AUTO || options->kv_type > PITH_KV_INT8 ||
-        (int)options->load < PITH_LOAD_AUTO || options->load > PITH_LOAD_MMAP)
-        return pith_fail(error, PITH_ERROR_ARGUMENT, "load %d or kv_type %d is none", options->load,
-                         options->kv_type);
+        (int)options->load < PITH_LOAD_AUTO || options->load > PITH_LOAD_MMAP ||
+        (int)options->precision < PITH_PRECISION_NORMAL || options->precision > PITH_PRECISION_FULL)
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "load %d, kv_type %d or precision %d is none",
+                         options->load, options->kv_type, options->precision);
     if (options->n_ctx < 0 || options->n_threads < 0 || options->step_limit < 0)
         return pith_fail(error, PITH_ERROR_ARGUMENT, "n_ctx, n_threads or step_limit is negative");
     int32_t most = out->n_ctx_train, usual = PITH_ENGINE_DEFAULT_CONTEXT;

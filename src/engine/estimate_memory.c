@@ -17,6 +17,12 @@ double pith_estimate_kv_element_bytes(pith_kv_type type) {
     return each[type]; /* int8: a scale of four bytes for the 64 elements of a head */
 }
 
+/* Sums of what a file claims can be beyond any memory: they stay the largest number. */
+static uint64_t whole_bytes(double bytes) {
+    const double most = 9.2e18; /* below 2^63, so that readers with signed numbers take it too */
+    return !(bytes > 0) ? 0 : (uint64_t)(bytes < most ? bytes : most);
+}
+
 /* KV and workspace for a context. */
 typedef struct need {
     double kv, workspace;
@@ -43,7 +49,8 @@ static pith_status measure(const asking *a, int32_t n_ctx, pith_kv_type kv, need
                                    .n_sessions = 1,
                                    .n_threads = o->n_threads,
                                    .step_limit = o->step_limit,
-                                   .kv_type = kv};
+                                   .kv_type = kv,
+                                   .precision = o->precision};
     pith_engine_info info;
     pith_status status = pith_engine_measure_parts(a->outline, &options, &info, error);
     out->kv = (double)info.kv_bytes;
@@ -70,7 +77,7 @@ static uint64_t limit_of(const pith_fit_options *options, double other) {
     limit = limit > other ? limit - other : limit > 0 ? 1 : 0;
     if (options->memory_limit && (limit <= 0 || (double)options->memory_limit < limit))
         limit = (double)options->memory_limit;
-    return (uint64_t)limit;
+    return whole_bytes(limit);
 }
 
 /* Whether a context fits; weights: bytes that count. */
@@ -107,7 +114,7 @@ static void list_contexts(const asking *a, double weights) {
         if (measure(a, n_ctx, a->options->kv_type, &n, NULL) != PITH_OK) continue;
         if (out->n_contexts == PITH_FIT_CONTEXTS) return;
         out->contexts[out->n_contexts++] = (pith_fit_context){
-            n_ctx, (uint64_t)n.kv,
+            n_ctx, whole_bytes(n.kv),
             out->limit_bytes == 0 || weights + n.kv + n.workspace <= (double)out->limit_bytes};
         last = n_ctx;
     }
@@ -141,15 +148,15 @@ pith_status pith_estimate_memory(const pith_model *outline, const pith_work *wor
     need n = {0, 0};
     double other = other_bytes(work);
     double weights = (double)(outline ? pith_weights_bytes(outline->weights) : work->tensor_bytes);
-    out->other_bytes = (uint64_t)other;
+    out->other_bytes = whole_bytes(other);
     out->limit_bytes = limit_of(options, other);
-    out->weight_bytes = (uint64_t)weights;
+    out->weight_bytes = whole_bytes(weights);
     pith_status status = measure(&a, out->n_ctx, options->kv_type, &n, error);
     if (status != PITH_OK) return status;
-    out->kv_bytes = (uint64_t)n.kv;
-    out->workspace_bytes = (uint64_t)n.workspace;
+    out->kv_bytes = whole_bytes(n.kv);
+    out->workspace_bytes = whole_bytes(n.workspace);
     out->load = choose_load(options, out, weights, n.kv + n.workspace);
-    out->total_bytes = out->weight_bytes + out->kv_bytes + out->workspace_bytes + out->other_bytes;
+    out->total_bytes = whole_bytes(weights + n.kv + n.workspace + other);
     double counted = out->load == PITH_LOAD_PACK ? weights : 0;
     out->fits = out->limit_bytes == 0 || counted + n.kv + n.workspace <= (double)out->limit_bytes;
     advise(&a, counted);

@@ -137,14 +137,21 @@ typedef struct timing {
     bool is_warm;   /* no step before the first that counts */
 } timing;
 
-/* Median time of a step of `rows` tokens at a depth; single tokens follow each other. */
+/* Back to the depth where steps start: before each of several rows, and where single tokens, which
+ * follow each other, have come to the end of a short context. */
+static pith_status go_back(stage *s, const timing *t, pith_error *error) {
+    bool is_full = s->session->length + t->rows > s->engine->n_ctx;
+    return t->rows > 1 || is_full ? go_to(s, t->depth, error) : PITH_OK;
+}
+
+/* Median time of a step of `rows` tokens at a depth. */
 static pith_status time_steps(stage *s, const timing *t, double *ns, pith_error *error) {
     double samples[MAX_SAMPLES];
     size_t n = 0;
     uint64_t end = 0;
     pith_status status = go_to(s, t->depth, error);
     for (uint32_t i = t->is_warm ? 1 : 0; status == PITH_OK && n < MAX_SAMPLES; i++) {
-        if (t->rows > 1 && n > 0) status = go_to(s, t->depth, error);
+        status = go_back(s, t, error);
         if (i == 1) {
             pith_runner_profile(s->engine->runner, true); /* resets */
             end = pith_clock_ns() + (uint64_t)(t->budget_ms * 1e6);
@@ -154,7 +161,6 @@ static pith_status time_steps(stage *s, const timing *t, double *ns, pith_error 
         if (status == PITH_OK) status = pith_session_feed(s->session, ids, t->rows, NULL, error);
         uint64_t now = pith_clock_ns();
         if (i > 0) samples[n++] = (double)(now - begun);
-        if (i == 0 && t->rows > 1 && status == PITH_OK) status = go_to(s, t->depth, error);
         if (n >= t->least && now > end) break;
         if (n >= 1 && now > s->deadline) break;
     }

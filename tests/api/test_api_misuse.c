@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <pith.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -523,6 +524,29 @@ static void fits(void **state) {
     device.bandwidth = -1;
     options.device = &device;
     REFUSES(pith_file_fit(file, &options, &fit, &error), pith_file_fit(file, &options, &fit, NULL));
+    /* what would make times that are no numbers */
+    const double figures[] = {5e-324, 0.99, 1.1e24, INFINITY, NAN}, shares[] = {1e-300, 9e-7, 1.01};
+    for (size_t i = 0; i < 5; i++) {
+        device = (pith_device){.size = sizeof device, .bandwidth = figures[i]};
+        assert_int_equal(pith_file_fit(file, &options, &fit, NULL), PITH_ERROR_ARGUMENT);
+        device = (pith_device){.size = sizeof device, .bandwidth = 1, .int8_ops = figures[i]};
+        assert_int_equal(pith_file_fit(file, &options, &fit, NULL), PITH_ERROR_ARGUMENT);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        device = (pith_device){.size = sizeof device, .bandwidth = 1, .ops_share = shares[i]};
+        assert_int_equal(pith_file_fit(file, &options, &fit, NULL), PITH_ERROR_ARGUMENT);
+    }
+    /* more than can be counted stays below 2^63; a failure leaves nothing behind */
+    device = (pith_device){.size = sizeof device, .memory_bytes = UINT64_MAX, .app_share = 1};
+    assert_int_equal(pith_file_fit(file, &options, &fit, NULL), PITH_OK);
+    assert_true(fit.limit_bytes > (uint64_t)INT64_MAX / 2 && fit.limit_bytes <= INT64_MAX);
+    options.n_threads = 513;
+    assert_int_equal(pith_file_fit(file, &options, &fit, NULL), PITH_ERROR_ARGUMENT);
+    assert_true(fit.limit_bytes == 0 && fit.n_threads == 0 && fit.architecture[0] == 0);
+    options.n_threads = 0;
+    options.precision = (pith_precision)2;
+    assert_int_equal(pith_file_fit(file, &options, &fit, NULL), PITH_ERROR_ARGUMENT);
+    options.precision = PITH_PRECISION_NORMAL;
     device = (pith_device){.size = sizeof device, .bandwidth = 1e9, .app_share = 1.5};
     REFUSES(pith_file_fit(file, &options, &fit, &error), pith_file_fit(file, &options, &fit, NULL));
     assert_true(pith_file_content_key(file) != 0);

@@ -114,6 +114,56 @@ static void steps(void **state) {
     assert_true(pith_speed_prompt_ms(&m, 16, 0) == 0);
 }
 
+/* The same prompt, a step after the other. */
+static double prompt_ms(const pith_speed_model *m, int32_t n_prompt, int32_t depth) {
+    pith_speed_model flat = *m;
+    double sum = 0;
+    flat.row_kv_ns = 0;
+    for (int32_t done = 0; done < n_prompt; done += m->step_rows) {
+        int32_t n = n_prompt - done < m->step_rows ? n_prompt - done : m->step_rows;
+        double middle = depth + done + (n - 1) / 2.0;
+        double seen = m->window > 0 && middle > m->window ? m->window : middle;
+        double share = m->window > 0 ? m->window_layers_share : 0;
+        sum += pith_speed_prompt_ms(&flat, n, 0) +
+               m->row_kv_ns * n * (middle * (1 - share) + seen * share) * 1e-6;
+    }
+    return sum;
+}
+
+static void steps_are_added_up(void **state) {
+    static const int32_t windows[] = {0, 1, 30, 100, 127, 128, 129, 4096};
+    static const int32_t lengths[] = {1, 15, 16, 17, 33, 100, 128, 1000};
+    static const int32_t depths[] = {0, 1, 90, 4096};
+    (void)state;
+    for (size_t i = 0; i < 8 * 8 * 4; i++) {
+        pith_speed_model m = {.token_ns = 1e3,
+                              .short_rows = 4,
+                              .short_ns = 2e3,
+                              .step_rows = 16,
+                              .step_ns = 5e3,
+                              .row_kv_ns = 7,
+                              .window = windows[i % 8],
+                              .window_layers_share = 0.75};
+        int32_t n = lengths[i / 8 % 8], depth = depths[i / 64];
+        double got = pith_speed_prompt_ms(&m, n, depth), expected = prompt_ms(&m, n, depth);
+        if (fabs(got - expected) > 1e-9 * expected)
+            fail_msg("window %d, %d tokens at %d: %g, expected %g", m.window, n, depth, got,
+                     expected);
+    }
+}
+
+/* A caller's model may be anything; the time it takes must not be. */
+static void steps_without_an_end(void **state) {
+    pith_speed_model m = {.token_ns = 1, .short_rows = 1, .short_ns = 1};
+    (void)state;
+    assert_true(pith_speed_prompt_ms(&m, 100, 0) == 0); /* steps of no rows */
+    m.step_rows = -3;
+    assert_true(pith_speed_prompt_ms(&m, 100, 0) == 0);
+    m.step_rows = 1;
+    m.step_ns = 1;
+    assert_true(fabs(pith_speed_prompt_ms(&m, INT32_MAX, INT32_MAX) - INT32_MAX * 1e-6) < 1e-3);
+}
+
 /* ---- Sizes ---- */
 
 static void check_sizes(const char *name, pith_load load, pith_kv_type kv) {
@@ -283,10 +333,16 @@ static void rehearsals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(course_figures),  cmocka_unit_test(devices),
-        cmocka_unit_test(steps),           cmocka_unit_test(sizes),
-        cmocka_unit_test(work_of_a_token), cmocka_unit_test(limits),
-        cmocka_unit_test(wrong_options),   cmocka_unit_test(unknown_architecture),
+        cmocka_unit_test(course_figures),
+        cmocka_unit_test(devices),
+        cmocka_unit_test(steps),
+        cmocka_unit_test(steps_are_added_up),
+        cmocka_unit_test(steps_without_an_end),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(work_of_a_token),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(wrong_options),
+        cmocka_unit_test(unknown_architecture),
         cmocka_unit_test(rehearsals),
     };
     if (pith_cpu_features(&features, NULL) != PITH_OK) return 1;
