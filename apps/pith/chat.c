@@ -97,7 +97,8 @@ static int run_chat(const pith_cli_command *command, const chat_options *o) {
     pith_model *model = NULL;
     pith_engine *engine = NULL;
     pith_session *session = NULL;
-    pith_chat_state s = {.json = o->json, .keep_record = !o->no_record};
+    pith_chat_state s = {.json = o->json,
+                         .keep_record = !o->no_record && pith_cli_record_is_for(&o->model)};
     int code = pith_cli_open_model(command, &o->model, false, &model);
     if (code < 0 && !pith_model_chat_template(model))
         code =

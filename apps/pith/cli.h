@@ -176,6 +176,7 @@ int pith_cli_make_folder(const char *path);
 int pith_cli_make_folders(const char *path);
 /* Puts a small file in the place of `path`, whole or not at all; does not wait for the disk. */
 bool pith_cli_replace_file(const char *path, const char *data, size_t size);
+void pith_cli_remove_file(const char *path);
 
 /* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends pith ---- */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */

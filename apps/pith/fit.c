@@ -24,15 +24,17 @@ typedef struct fit_options {
 
 /* ---- Numbers with units ---- */
 
-/* "60GB/s", "2TOPS", "20tok/s", "3B": a number, an optional decimal prefix, an optional unit. */
-static bool read_rate(const char *text, const char *const units[], double *out) {
+static const double least_tokens = 1e-6, most_rate = 1e24;
+
+/* "60GB/s", "2TOPS", "20tok/s": a number, an optional decimal prefix, an optional unit. */
+static bool read_rate(const char *text, const char *const units[], double least, double *out) {
     static const struct {
         char letter;
         double factor;
     } prefixes[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}};
     char *end = NULL;
     double value = strtod(text, &end), factor = 1;
-    if (end == text || !(value > 0) || !(value < 1e30)) return false;
+    if (end == text) return false;
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
         if (*end != prefixes[i].letter) continue;
         factor = prefixes[i].factor;
@@ -42,7 +44,7 @@ static bool read_rate(const char *text, const char *const units[], double *out) 
     bool known = *end == 0;
     for (size_t i = 0; units[i] && !known; i++) known = strcmp(end, units[i]) == 0;
     *out = value * factor;
-    return known;
+    return known && *out >= least && *out <= most_rate;
 }
 
 /* Parameters: B and M count, as in "3B" and "270M". */
@@ -94,10 +96,10 @@ static int choose_device(const pith_cli_command *command, const fit_options *o, 
     *out = (pith_device){.size = sizeof *out, .name = "", .title = "figures", .source = "given"};
     if (o->device && !find_device(o->device, out))
         return pith_cli_usage(command, "there is no device '%s'; --devices lists them", o->device);
-    if (o->bandwidth && !read_rate(o->bandwidth, bytes, &out->bandwidth))
+    if (o->bandwidth && !read_rate(o->bandwidth, bytes, 1, &out->bandwidth))
         return pith_cli_usage(command, "--bandwidth needs a rate such as 60GB/s, not '%s'",
                               o->bandwidth);
-    if (o->ops && !read_rate(o->ops, ops, &out->int8_ops))
+    if (o->ops && !read_rate(o->ops, ops, 1, &out->int8_ops))
         return pith_cli_usage(command, "--ops needs a rate such as 2TOPS, not '%s'", o->ops);
     if (o->ram) out->memory_bytes = o->ram;
     if (o->share > 0) out->bandwidth_share = (double)o->share;
@@ -183,7 +185,7 @@ static int answer_all(const pith_cli_command *command, const fit_options *o, con
     pith_fit_question question = {.n_prompt = o->n_prompt, .depth = o->depth};
     int code = choose_device(command, o, &device, &is_here);
     question.device = is_here ? NULL : &device;
-    if (code < 0 && o->want && !read_rate(o->want, tokens, &question.want))
+    if (code < 0 && o->want && !read_rate(o->want, tokens, least_tokens, &question.want))
         code = pith_cli_usage(command, "--want needs a speed such as 20tok/s, not '%s'", o->want);
     if (code < 0 && o->params && !read_params(o->params, &question.n_parameters))
         code = pith_cli_usage(command, "--params needs a number such as 3B, not '%s'", o->params);

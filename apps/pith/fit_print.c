@@ -32,6 +32,12 @@ static bool has_prompt(const pith_fit *fit) {
     return fit->speed.short_rows > 0;
 }
 
+/* Whether there is anything to say about a wanted speed: a file may have no weights at all. */
+static bool can_invert(const pith_fit_answer *a) {
+    return a->question->want > 0 && a->fit.bandwidth > 0 && a->fit.n_parameters > 0 &&
+           a->fit.token_bytes > 0;
+}
+
 /* The wanted speed, asked of this model. */
 static pith_fit_wanted wanted_of(const pith_fit_answer *a) {
     const pith_fit *f = &a->fit;
@@ -127,7 +133,7 @@ json_t *pith_fit_json(const pith_fit_answer *a) {
     json_object_set_new(json, "device",
                         d ? json_string(d->name[0] ? d->name : "figures")
                           : json_string("this machine"));
-    if (a->question->want > 0 && f->bandwidth > 0) {
+    if (can_invert(a)) {
         pith_fit_wanted wanted = wanted_of(a);
         json_object_set_new(json, "want", pith_fit_want_json(&wanted));
     }
@@ -224,7 +230,7 @@ void pith_fit_print(const pith_fit_answer *a) {
     print_memory(a);
     print_speed(a);
     print_record(&a->record);
-    if (a->question->want > 0 && a->fit.bandwidth > 0) {
+    if (can_invert(a)) {
         pith_fit_wanted wanted = wanted_of(a);
         pith_fit_want_print(&wanted);
     }

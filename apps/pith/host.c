@@ -119,7 +119,7 @@ static bool move_file(const char *from, const char *to) {
     return moved;
 }
 
-static void remove_file(const char *path) {
+void pith_cli_remove_file(const char *path) {
     wchar_t *wide = wide_text(path);
     if (wide) (void)_wremove(wide);
     pith_free(wide);
@@ -197,7 +197,7 @@ static bool move_file(const char *from, const char *to) {
     return rename(from, to) == 0;
 }
 
-static void remove_file(const char *path) {
+void pith_cli_remove_file(const char *path) {
     (void)remove(path);
 }
 
@@ -228,7 +228,7 @@ bool pith_cli_replace_file(const char *path, const char *data, size_t size) {
     bool written = file && fwrite(data, 1, size, file) == size;
     if (file && fclose(file) != 0) written = false;
     bool moved = written && move_file(name.data, path);
-    if (file && !moved) remove_file(name.data);
+    if (file && !moved) pith_cli_remove_file(name.data);
     pith_buffer_deinit(&name);
     return moved;
 }

@@ -95,9 +95,9 @@ static bool read_size(const char *text, uint64_t *out) {
     if (unit > 1) end++;
     if (*end == 'i') end++;
     if (*end == 'B' || *end == 'b') end++;
-    if (*end != 0 || value * unit >= 1.8e19) return false;
+    if (*end != 0 || value * unit >= 9.2e18) return false; /* 2^63: JSON has signed numbers */
     *out = (uint64_t)(value * unit);
-    return true;
+    return *out > 0 || value <= 0; /* less than a byte is not "no limit" */
 }
 
 static int choice_index(const char *choices, const char *text) {

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "pith/cli.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,6 +20,7 @@ enum {
 };
 
 static const double factor_limit = 5.0;
+static const double memory_limit = 1.0e9; /* bytes that estimates of the program may be off by */
 
 /* ---- Corrections ---- */
 
@@ -49,8 +49,8 @@ static void compare(pith_cli_record *r, double all_bytes) {
     }
     if (r->memory_more > 0) {
         double off = r->memory_more - ((double)r->other_bytes + r->other_more);
-        if (all_bytes > 0) r->memory_error = off / (all_bytes - off);
-        r->other_more += off / 2;
+        if (all_bytes - off > 0) r->memory_error = off / (all_bytes - off);
+        r->other_more = within(r->other_more + off / 2, -memory_limit, memory_limit);
     }
 }
 
@@ -78,7 +78,8 @@ static bool read_speed(const json_t *json, pith_speed_model *m) {
            number(json, "window_layers_share", &m->window_layers_share) && m->short_rows >= 0 &&
            m->step_rows >= m->short_rows && (m->short_rows == 0 || m->step_rows > 0) &&
            m->token_ns >= 0 && m->short_ns >= 0 && m->step_ns >= 0 && m->token_kv_ns >= 0 &&
-           m->row_kv_ns >= 0 && m->window >= 0;
+           m->row_kv_ns >= 0 && m->window >= 0 && m->window_layers_share >= 0 &&
+           m->window_layers_share <= 1;
 }
 
 /* false: no record that can be believed. */
@@ -103,7 +104,7 @@ static bool read_record(const json_t *json, pith_cli_record *r) {
            number(json, "prompt_ms", &r->prompt_ms) && number(json, "token_ms", &r->token_ms) &&
            number(json, "memory_more", &r->memory_more) && r->token_factor >= 1 / factor_limit &&
            r->token_factor <= factor_limit && r->prompt_factor >= 1 / factor_limit &&
-           r->prompt_factor <= factor_limit;
+           r->prompt_factor <= factor_limit && fabs(r->other_more) <= memory_limit;
 }
 
 static json_t *write_speed(const pith_speed_model *m) {
@@ -159,11 +160,16 @@ static void release_place(record_place *place) {
     pith_buffer_deinit(&place->path);
 }
 
+/* A pipe or a device in the record's place would be waited for, or read without an end. */
+static bool is_readable(const char *path) {
+    return pith_cli_try_read(path) == 0 && !pith_cli_is_device(path);
+}
+
 static void load(const record_place *place, pith_cli_record *out) {
     const pith_cli_record none = {.token_factor = 1, .prompt_factor = 1, .token_depth = -1};
     pith_buffer text = {0};
     *out = none;
-    if (place->folder && pith_cli_try_read(place->path.data) == 0 &&
+    if (place->folder && is_readable(place->path.data) &&
         pith_cli_read_file(place->path.data, FILE_LIMIT, &text, NULL)) {
         json_t *json = json_loadb(text.data ? text.data : "", text.size, 0, NULL);
         if (!json || !read_record(json, out)) *out = none;
@@ -172,14 +178,31 @@ static void load(const record_place *place, pith_cli_record *out) {
     pith_buffer_deinit(&text);
 }
 
+/* What a program that was killed left behind; another's that is just being written is lost too. */
+static bool remove_part(void *user, const char *name) {
+    const char *folder = user;
+    size_t size = strlen(name);
+    pith_buffer path = {0};
+    if (size < 5 || strcmp(name + size - 5, ".part") != 0) return true;
+    pith_buffer_append_format(&path, "%s/%s", folder, name);
+    if (!path.failed) pith_cli_remove_file(path.data);
+    pith_buffer_deinit(&path);
+    return true;
+}
+
 static void save(const record_place *place, const pith_cli_record *record) {
     json_t *json = place->folder ? write_record(record) : NULL;
     char *text = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
-    if (text && pith_cli_make_folders(place->folder) == 0)
-        (void)pith_cli_replace_file(place->path.data, text, strlen(text));
+    bool is_there = text && pith_cli_make_folders(place->folder) == 0;
+    if (is_there) (void)pith_cli_each_name(place->folder, remove_part, place->folder);
+    if (is_there) (void)pith_cli_replace_file(place->path.data, text, strlen(text));
     pith_free(text);
     json_decref(json);
     (void)pith_cli_json_failed(); /* a record that lacks memory is no failure of the command */
+}
+
+bool pith_cli_record_is_for(const pith_cli_model *values) {
+    return !values->exact && values->precision == PITH_PRECISION_NORMAL && values->step_limit == 0;
 }
 
 void pith_cli_record_load(const pith_cli_record_key *key, pith_cli_record *out) {

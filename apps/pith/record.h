@@ -10,7 +10,7 @@
 #ifndef PITH_APPS_PITH_RECORD_H
 #define PITH_APPS_PITH_RECORD_H
 
-#include <pith.h>
+#include "pith/cli.h"
 
 /* Errors are measured / estimated - 1. */
 typedef struct pith_cli_record {
@@ -35,6 +35,8 @@ typedef struct pith_cli_record_key {
     const char *kv_type;
 } pith_cli_record_key;
 
+/* Whether a run with these options is what an estimate is about: the usual contract and steps. */
+bool pith_cli_record_is_for(const pith_cli_model *values);
 /* The record of the key; without one all factors are 1. */
 void pith_cli_record_load(const pith_cli_record_key *key, pith_cli_record *out);
 /* Keeps a new estimate; a run that came before it now has its error and corrects it. */

@@ -193,7 +193,8 @@ static int generate(const run_options *o, run_state *s) {
     if (s->output.text.failed) return pith_cli_fail_text("out of memory for the reply's text");
     if (s->made.stop == PITH_STOP_CANCELLED && s->made.n_predicted == 0)
         return pith_cli_fail_text("stopped before the first token");
-    if (!o->no_record) pith_cli_record_reply(s->model, s->engine, &s->made);
+    if (!o->no_record && pith_cli_record_is_for(&o->model))
+        pith_cli_record_reply(s->model, s->engine, &s->made);
     return print_result(o, s);
 }
 

@@ -14,6 +14,7 @@ from case_runner import ROOT, Skip, default_model, expect, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
+TINY_QWEN = os.path.join(ROOT, "tests/data/arch/qwen2-q8_0.gguf")
 TINY_GEMMA = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
 
@@ -125,6 +126,56 @@ def case_this_machine_is_probed():
         expect("decode" in text.text and "prefill" in text.text and "fast enough" in text.text, text.text)
 
 
+def case_figures_without_sense():
+    """Every number of the answer is one, or the figure is refused."""
+    for options in (["--bandwidth", "1e-300"], ["--bandwidth", "1e29"], ["--bandwidth", "nan"], ["--bandwidth", "0"],
+                    ["--bandwidth", "1", "--ops", "1e-300"], ["--device", "a100", "--want", "1e-300"], ["--ram", "9.3e18", "--bandwidth", "1"],
+                    ["--memory", "1e-5"], ["--memory", "9.3e18"], ["--memory", "-1"], ["--memory", "nan"]):
+        fails(pith("fit", TINY, "--no-probe", *options), 2, options[-1] if options[0] != "--ram" else "9.3e18")
+    for options in (["--bandwidth", "1"], ["--bandwidth", "1e24", "--ops", "1"], ["--bandwidth", "1", "--ops", "1e24", "--want", "1e-6"],
+                    ["--bandwidth", "1", "--ram", "9e18", "--want", "1e24"], ["--bandwidth", "1", "--ops", "1", "-p", 1 << 24, "-d", 1 << 24]):
+        done = pith("fit", TINY, *options)
+        expect(done.returncode == 0 and "nan" not in done.text and "inf" not in done.text, done.text)
+        fit = answer("fit", TINY, *options)[0]
+        expect(("want" in fit) == ("--want" in options) and fit["speed"]["decode_tps"] > 0, fit)
+        expect(fit["memory"]["limit_bytes"] >= 0, fit["memory"])
+
+
+def case_contexts_of_a_few_tokens():
+    """A rehearsal goes back where a model's own context is shorter than the tokens that are timed."""
+    key = b"llama.context_length" + (4).to_bytes(4, "little")
+    data = open(TINY, "rb").read()
+    at = data.index(key) + len(key)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "short.gguf")
+        for n_ctx in (1, 2, 16, 40, 41, 63, 255, 256, 257):
+            with open(path, "wb") as file:
+                file.write(data[:at] + n_ctx.to_bytes(4, "little") + data[at + 4:])
+            fit = answer("fit", path, "-t", "1", home=folder)[0]
+            expect(fit["n_ctx"] == n_ctx and fit["speed"]["measured"] and fit["speed"]["decode_tps"] > 0, n_ctx, fit)
+
+
+def string(text):
+    return len(text).to_bytes(8, "little") + text.encode()
+
+
+def case_sizes_beyond_any_memory():
+    """Keys of an architecture that is not run may claim anything: sums stay numbers, and say that nothing fits."""
+    most = (1 << 32) - 1
+    keys = [string("general.architecture") + (8).to_bytes(4, "little") + string("odd")]
+    for name in ("block_count", "embedding_length", "context_length", "attention.kv_lora_rank", "rope.dimension_count"):
+        keys.append(string("odd." + name) + (4).to_bytes(4, "little") + most.to_bytes(4, "little"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "odd.gguf")
+        with open(path, "wb") as file:
+            file.write(b"GGUF" + (3).to_bytes(4, "little") + bytes(8) + len(keys).to_bytes(8, "little") + b"".join(keys))
+        for options in (["--no-probe"], ["--device", "phone", "--want", "20"]):
+            fit = answer("fit", path, *options)[0]
+            memory = fit["memory"]
+            expect(not memory["fits"] and memory["kv_bytes"] > 1 << 62 and memory["total_bytes"] > 1 << 62, memory)
+            expect(all(not row["fits"] and row["kv_bytes"] > 1 << 62 for row in memory["contexts"]) and "want" not in fit, memory)
+
+
 def case_what_is_no_model():
     with tempfile.TemporaryDirectory() as folder:
         junk = os.path.join(folder, "junk.gguf")
@@ -190,6 +241,60 @@ def case_a_broken_record_is_replaced():
         expect(records(home) == [path], records(home))
 
 
+def case_a_record_of_nonsense_is_not_believed():
+    """Well-formed, but nothing a run could have measured."""
+    with tempfile.TemporaryDirectory() as home:
+        expect(bench(home).returncode == 0 and answer("fit", TINY, "-t", "1", home=home)[0]["record"]["runs"] == 1, "a record")
+        path = records(home)[0]
+        good = json.load(open(path, encoding="utf-8"))
+        for name, value in (("other_more", 1e9 + 1), ("other_more", -9e17), ("window_layers_share", -0.1), ("window_layers_share", 1.01),
+                            ("window", -2), ("step_rows", 0), ("token_ns", -1)):
+            bad = json.loads(json.dumps(good))
+            (bad if name in bad else bad["estimate"])[name] = value
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(bad, file)
+            fit = answer("fit", TINY, "-t", "1", home=home)[0]
+            expect(fit["record"] is None and 0 < fit["memory"]["total_bytes"] < 1e9, name, value, fit)
+
+
+def case_a_record_that_is_no_file():
+    """A pipe would be waited for, a device read without an end."""
+    if WINE or not hasattr(os, "mkfifo"):
+        raise Skip("no pipes with names here")
+    with tempfile.TemporaryDirectory() as home:
+        expect(bench(home).returncode == 0, "bench")
+        path = records(home)[0]
+        for make in (os.mkfifo, lambda name: os.symlink("/dev/zero", name), lambda name: os.symlink(name, name), os.mkdir):
+            os.remove(path)
+            make(path)
+            expect(answer("fit", TINY, "-t", "1", home=home, timeout=60)[0]["record"] is None, make)
+            expect(bench(home).returncode == 0, make)
+        os.rmdir(path)
+
+
+def case_what_a_killed_program_left_is_removed():
+    with tempfile.TemporaryDirectory() as home:
+        expect(bench(home).returncode == 0, "bench")
+        path = records(home)[0]
+        for name in (path + ".17.part", path + ".99999.part", os.path.join(home, "fit", "other.json.5.part")):
+            with open(name, "w", encoding="utf-8") as file:
+                file.write('{"version"')
+        kept = os.path.join(home, "fit", "part")
+        with open(kept, "w", encoding="utf-8"):
+            pass
+        expect(bench(home).returncode == 0, "bench")
+        expect(records(home) == sorted([path, kept]), records(home))
+
+
+def case_other_ways_of_running_are_not_recorded():
+    """The estimate is about the usual contract and steps: what ran otherwise would correct it wrongly."""
+    with tempfile.TemporaryDirectory() as home:
+        for options in (["--exact"], ["--precision", "full"], ["--step", "16"], ["--profile"]):
+            expect(bench(home, *options).returncode == 0 and not records(home), options, records(home))
+        done = pith("run", "-m", TINY, "-t", "1", "--raw", "--exact", "--ignore-end", "-n", "20", "a long enough prompt " * 5, home=home)
+        expect(done.returncode == 0 and not records(home), done.message)
+
+
 def case_a_folder_that_cannot_be_written():
     with tempfile.TemporaryDirectory() as home:
         with open(os.path.join(home, "fit"), "w", encoding="utf-8"):
@@ -251,6 +356,18 @@ def case_auto_maps_the_file_below_the_ceiling():
     least = memory["kv_bytes"] + memory["workspace_bytes"]
     expect(run_with(least).returncode == 0, "KV and workspace alone")
     fails(run_with(least - 1), 1, "weights 0.0", "--ctx")
+
+
+def case_full_precision_needs_what_was_said():
+    """Refused before a weight is read, to the byte."""
+    for load in ("pack", "mmap"):
+        least, most = 1, 1 << 30
+        while most - least > 1:
+            middle = (least + most) // 2
+            done = pith("run", "-m", TINY_QWEN, "-t", "1", "--no-record", "--raw", "--memory", middle, "--load", load, "--precision", "full",
+                        "-n", "2", "hello")
+            expect(done.returncode == 0 or "--memory allows" in done.message, load, middle, done.message)
+            least, most = (least, middle) if done.returncode == 0 else (middle, most)
 
 
 def case_auto_maps_the_file_when_the_system_has_less():
