@@ -16,7 +16,9 @@
  *
  * No threads, allocation, logging or files here. Pointers never alias unless a comment allows it.
  * Rows that a kernel writes have room for 16 * n_panel floats. k is a multiple of the type's
- * block. Read next: table.c (who fills the table), ref/mul_integer_ref.c. */
+ * block. Each operation has a function type, pith_<shape>_kernel, whose comment is the contract;
+ * kernels are declared by it (ref/ref.h, x86/x86.h, arm/arm.h). Read next: table.c (who fills the
+ * table), ref/mul_integer_ref.c. */
 #ifndef PITH_KERNEL_KERNEL_H
 #define PITH_KERNEL_KERNEL_H
 
@@ -76,19 +78,19 @@ typedef struct pith_mul {
     float *y;          /* [n, y_stride]; 16 * n_panel of each row are written */
     size_t y_stride;   /* elements */
 } pith_mul;
-typedef void (*pith_mul_fn)(const pith_mul *args);
+typedef void pith_mul_kernel(const pith_mul *args);
 
 /* Rows of file blocks -> one panel. rows: the first row; row_bytes: distance of rows; n_row: 1..16
  * (missing rows become zero bytes); k: elements from the start of each row. */
-typedef void (*pith_pack_fn)(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
-                             uint32_t k);
+typedef void pith_pack_kernel(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                              uint32_t k);
 /* Decodes k elements of row `row` (0..15) of a panel to f32, exactly the values of
  * pith_type_info.decode. */
-typedef void (*pith_panel_decode_fn)(const void *panel, uint32_t row, float *out, uint32_t k);
+typedef void pith_panel_decode_kernel(const void *panel, uint32_t row, float *out, uint32_t k);
 
 /* x [n, x_stride] -> q8 rows first_row.. of out. */
-typedef void (*pith_quantize_fn)(const float *x, size_t x_stride, uint32_t n, uint32_t k,
-                                 const pith_q8 *out, uint32_t first_row);
+typedef void pith_quantize_kernel(const float *x, size_t x_stride, uint32_t n, uint32_t k,
+                                  const pith_q8 *out, uint32_t first_row);
 
 /* 16 virtual lanes: lane l sums elements i % 16 == l in increasing i by fma (or add), then lanes
  * fold 8, 4, 2, 1: s[l] += s[l + 8], ...
@@ -103,20 +105,20 @@ typedef struct pith_norm_args {
     uint32_t n;         /* elements normalised together */
     float eps;
 } pith_norm_args;
-typedef void (*pith_norm_fn)(const pith_norm_args *args);
+typedef void pith_norm_kernel(const pith_norm_args *args);
 
 /* y = act(gate) * up, elementwise; y may be gate.
  *   silu(x) = x / (1 + exp(-x))        relu2(x) = max(x, 0)^2
  *   gelu(x) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3)  (tanh form); gelu_erf: erf */
-typedef void (*pith_glu_fn)(float *y, const float *gate, const float *up, uint32_t n);
-typedef void (*pith_unary_fn)(float *y, const float *x, uint32_t n);
+typedef void pith_glu_kernel(float *y, const float *gate, const float *up, uint32_t n);
+typedef void pith_unary_kernel(float *y, const float *x, uint32_t n);
 /* y may be a or b. */
-typedef void (*pith_binary_fn)(float *y, const float *a, const float *b, uint32_t n);
-typedef void (*pith_scale_fn)(float *y, const float *x, float s, uint32_t n);
+typedef void pith_binary_kernel(float *y, const float *a, const float *b, uint32_t n);
+typedef void pith_scale_kernel(float *y, const float *x, float s, uint32_t n);
 
 /* Rotates one head in place: pairs (x[2i], x[2i+1]) (NORM) or (x[i], x[i + n_rot/2]) (NEOX);
  * a' = fma(a, cos, -(b * sin)), b' = fma(a, sin, b * cos). table: [n_rot/2][2] cos, sin. */
-typedef void (*pith_rope_fn)(float *x, const float *table, uint32_t n_rot);
+typedef void pith_rope_kernel(float *x, const float *table, uint32_t n_rot);
 
 /* One KV page of one KV head (drawn in docs/formats.md). K in 16-token panels:
  * [4][head_dim][16] (f32, f16) or int8 [4][head_dim/4][16][4] with one scale a token; V
@@ -151,14 +153,14 @@ typedef struct pith_attend {
     float *o;        /* [n, o_stride], head_dim_v of each row are written */
     size_t o_stride; /* elements */
 } pith_attend;
-typedef void (*pith_attend_fn)(const pith_attend *args);
+typedef void pith_attend_kernel(const pith_attend *args);
 
 /* Joins a page's partial (m, l, o) into the running (M, L, O):
  *   M' = max(M, m), a = exp(M - M'), b = exp(m - M')
  *   L = fma(l, b, L * a), O_d = fma(o_d, b, O_d * a)
  * A partial with m = -inf changes nothing; M = -inf is the empty start (the partial is copied). */
-typedef void (*pith_merge_fn)(float *M, float *L, float *O, float m, float l, const float *o,
-                              uint32_t head_dim_v);
+typedef void pith_merge_kernel(float *M, float *L, float *O, float m, float l, const float *o,
+                               uint32_t head_dim_v);
 
 /* One token of one KV head into a page at slot t (0..63). */
 typedef struct pith_kv_put {
@@ -168,9 +170,25 @@ typedef struct pith_kv_put {
     const float *k_row, *v_row; /* [head_dim], [head_dim_v] */
     uint32_t head_dim, head_dim_v;
 } pith_kv_put;
-typedef void (*pith_kv_put_fn)(const pith_kv_put *args);
+typedef void pith_kv_put_kernel(const pith_kv_put *args);
 
-typedef float (*pith_reduce_fn)(const float *x, uint32_t n);
+typedef float pith_reduce_kernel(const float *x, uint32_t n);
+
+/* Pointers to them. */
+typedef pith_mul_kernel *pith_mul_fn;
+typedef pith_pack_kernel *pith_pack_fn;
+typedef pith_panel_decode_kernel *pith_panel_decode_fn;
+typedef pith_quantize_kernel *pith_quantize_fn;
+typedef pith_norm_kernel *pith_norm_fn;
+typedef pith_glu_kernel *pith_glu_fn;
+typedef pith_unary_kernel *pith_unary_fn;
+typedef pith_binary_kernel *pith_binary_fn;
+typedef pith_scale_kernel *pith_scale_fn;
+typedef pith_rope_kernel *pith_rope_fn;
+typedef pith_attend_kernel *pith_attend_fn;
+typedef pith_merge_kernel *pith_merge_fn;
+typedef pith_kv_put_kernel *pith_kv_put_fn;
+typedef pith_reduce_kernel *pith_reduce_fn;
 
 /* The table. Slots by type are indexed by pith_type; NULL where a type has no panel kernel (it
  * then runs through decode + mul[F32], see src/backend/cpu). */

@@ -146,7 +146,7 @@ void pith_scale_dummy_avx2(float *y, const float *x, float s, uint32_t n) {
 
 def add_kernel(tree):
     tree.write("src/kernel/x86/dummy_avx2.c", KERNEL)
-    tree.insert("src/kernel/x86/x86.h", r"_avx2\(", "void pith_scale_dummy_avx2(float *y, const float *x, float s, uint32_t n);")
+    tree.insert("src/kernel/x86/x86.h", r"_avx2;$", "pith_scale_kernel pith_scale_dummy_avx2;")
     tree.insert("src/kernel/table.c", r"^    SET\(.*_avx2\);$", "    SET(scale, pith_scale_dummy_avx2);")
 
 
