@@ -16,7 +16,7 @@ ALWAYS_INLINE float32x4_t load_fresh(const float *at) {
 ALWAYS_INLINE void cells_clear(float32x4_t (*cell)[4], const int X, const int W) {
     UNROLL for (int x = 0; x < X; x++) {
         UNROLL for (int i = 0; i < W; i++) {
-            cell[x][i] = ps_set(0.0f);
+            cell[x][i] = vec_set(0.0f);
         }
     }
 }
@@ -36,7 +36,7 @@ ALWAYS_INLINE void cells_end(float *to, float32x4_t (*cell)[4], const float *fac
         float32x4_t f = vld1q_f32(factor + 4 * i);
         UNROLL for (int x = 0; x < X; x++) {
             float *at = to + 4 * (x * W + i);
-            vst1q_f32(at, ps_fma(cell[x][i], f, vld1q_f32(at)));
+            vst1q_f32(at, vec_fma(cell[x][i], f, vld1q_f32(at)));
         }
     }
 }

@@ -1,76 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NEON activations, gates, sums, scaling and rotation: 4 elements at a time, the last ones in part.
- * Formulas and bits: vector_math_neon.h. Results may overwrite inputs, since each vector is read
- * before it is written. Same bits as ref/elementwise_ref.c. */
-#include "kernel/arm/arm.h"
+ * NEON: activations, gates, sums, scaling, the kernels of elementwise.h with vectors of this tier;
+ * and rotation, whose pairs each instruction set takes apart in its own way. Same bits as
+ * ref/elementwise_ref.c. Read next: elementwise.h. */
 #include "kernel/arm/vector_math_neon.h"
 
-typedef float32x4_t (*vector_fn)(float32x4_t x);
-
-ALWAYS_INLINE void map(float *y, const float *x, uint32_t n, vector_fn f) {
-    for (uint32_t i = 0; i < n; i += 4) store_n(y + i, n - i, f(load_n(x + i, n - i)));
-}
-
-ALWAYS_INLINE void gate(float *y, const float *x, const float *up, uint32_t n, vector_fn f) {
-    for (uint32_t i = 0; i < n; i += 4)
-        store_n(y + i, n - i, vmulq_f32(f(load_n(x + i, n - i)), load_n(up + i, n - i)));
-}
+#include "kernel/arm/arm.h"
+#include "kernel/elementwise.h"
 
 void pith_silu_mul_neon(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_silu);
+    gate(y, g, up, n, vec_silu);
 }
 void pith_gelu_mul_neon(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_gelu);
+    gate(y, g, up, n, vec_gelu);
 }
 void pith_gelu_erf_mul_neon(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_gelu_erf);
+    gate(y, g, up, n, vec_gelu_erf);
 }
 void pith_relu2_mul_neon(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_relu2);
+    gate(y, g, up, n, vec_relu2);
 }
 void pith_silu_neon(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_silu);
+    map(y, x, n, vec_silu);
 }
 void pith_gelu_neon(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_gelu);
+    map(y, x, n, vec_gelu);
 }
 void pith_gelu_erf_neon(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_gelu_erf);
+    map(y, x, n, vec_gelu_erf);
 }
 void pith_relu2_neon(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_relu2);
+    map(y, x, n, vec_relu2);
 }
 void pith_exp_neon(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_exp);
+    map(y, x, n, vec_exp);
 }
-
 void pith_add_neon(float *y, const float *a, const float *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 4)
-        store_n(y + i, n - i, vaddq_f32(load_n(a + i, n - i), load_n(b + i, n - i)));
+    add(y, a, b, n);
 }
-
 void pith_mul_elements_neon(float *y, const float *a, const float *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 4)
-        store_n(y + i, n - i, vmulq_f32(load_n(a + i, n - i), load_n(b + i, n - i)));
+    mul_elements(y, a, b, n);
 }
-
 void pith_scale_neon(float *y, const float *x, float s, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 4)
-        store_n(y + i, n - i, vmulq_f32(load_n(x + i, n - i), ps_set(s)));
+    scale(y, x, s, n);
 }
-
 void pith_softcap_neon(float *y, const float *x, float s, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 4) {
-        float32x4_t ratio = vdivq_f32(load_n(x + i, n - i), ps_set(s));
-        store_n(y + i, n - i, vmulq_f32(ps_set(s), ps_tanh(ratio)));
-    }
+    softcap(y, x, s, n);
 }
 
 /* Rotates 4 pairs: a' = fma(a, c, -(b * s)), b' = fma(a, s, b * c). */
 ALWAYS_INLINE void rotate(float32x4_t *a, float32x4_t *b, float32x4_t c, float32x4_t s) {
     float32x4_t x = *a, y = *b;
-    *a = ps_fma(x, c, vnegq_f32(vmulq_f32(y, s)));
-    *b = ps_fma(x, s, vmulq_f32(y, c));
+    *a = vec_fma(x, c, vnegq_f32(vmulq_f32(y, s)));
+    *b = vec_fma(x, s, vmulq_f32(y, c));
 }
 
 /* Neighbouring pairs: loads and stores take them apart and together. A last part of 1 to 3 pairs

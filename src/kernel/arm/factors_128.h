@@ -32,7 +32,7 @@ typedef struct scalars {
 
 ALWAYS_INLINE void factors_f16(float *out, const uint16_t *half) {
     UNROLL for (int q = 0; q < 4; q++) {
-        factor_store(out, q, ps_load_f16(half + 4 * q));
+        factor_store(out, q, vec_load_f16(half + 4 * q));
     }
 }
 

@@ -38,9 +38,9 @@ ALWAYS_INLINE void products(float32x4_t (*p)[4], int32x4_t (*sum)[4], const floa
         UNROLL for (int x = 0; x < X; x++) {
             float32x4_t v = vreinterpretq_f32_s32(sum[x][i]);
             if (is_super(type))
-                v = ps_fma(v, vld1q_f32(scale + 4 * i), load_fresh(shift + 4 * i));
+                v = vec_fma(v, vld1q_f32(scale + 4 * i), load_fresh(shift + 4 * i));
             else
-                v = vsubq_f32(v, ps_set(MAGIC));
+                v = vsubq_f32(v, vec_set(MAGIC));
             p[x][i] = part ? vaddq_f32(p[x][i], v) : v;
         }
     }
@@ -64,7 +64,7 @@ ALWAYS_INLINE void group(const chunk *w, const factors *f, const tokens *x, cons
         float32x4_t d_w = is_super(type) ? d : vld1q_f32(f->d[j] + from + 4 * i);
         UNROLL for (int c = 0; c < X; c++) {
             chain[c][i] = is_super(type) ? fma_token(p[c][i], d, c, chain[c][i])
-                                         : ps_fma(p[c][i], times_token(d_w, d, c), chain[c][i]);
+                                         : vec_fma(p[c][i], times_token(d_w, d, c), chain[c][i]);
         }
     }
 }

@@ -16,7 +16,7 @@ ALWAYS_INLINE void quantize_group(const float *x, const pith_q8 *out, size_t row
     float inverse;
     UNROLL for (int i = 0; i < 8; i++) {
         v[i] = vld1q_f32(x + 4 * i);
-        amax = vmaxq_u32(amax, ps_magnitude(v[i]));
+        amax = vmaxq_u32(amax, vec_magnitude(v[i]));
     }
     if (pith_q8_scale(vmaxvq_u32(amax), &out->d[at], &inverse)) {
         low = codes_of(v, inverse);

@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ref/scalar_math.h on 4 lanes: the same operations in the same order, so the same bits. Where
- * the scalar code branches, both sides are computed and one is chosen. For every ARM tier. */
+ * Vectors of 4 floats for every ARM tier: the operations that kernel/vector_math.h and the other
+ * sources shared by all tiers are written in. Each is one IEEE operation a lane, so what is built
+ * of them has the bits of the scalar code. Same names: x86/vector_math_avx2.h. */
 #ifndef PITH_KERNEL_ARM_VECTOR_MATH_NEON_H
 #define PITH_KERNEL_ARM_VECTOR_MATH_NEON_H
 
 #include "kernel/inline.h"
-#include "kernel/ref/scalar_math.h"
 
 #include <arm_neon.h>
+#include <string.h>
+
+typedef float32x4_t vec;
+typedef uint32x4_t vec_mask; /* all bits of a lane, or none */
+typedef uint32x4_t vec_bits;
+
+enum { VEC_LANES = 4 };
+
+/* ---- Memory ---- */
+
+ALWAYS_INLINE vec vec_load(const float *x) {
+    return vld1q_f32(x);
+}
+ALWAYS_INLINE void vec_store(float *y, vec v) {
+    vst1q_f32(y, v);
+}
 
 /* The first n floats (n may be above 4), others 0; nothing past them is read. */
-ALWAYS_INLINE float32x4_t load_n(const float *x, uint32_t n) {
+ALWAYS_INLINE vec load_n(const float *x, uint32_t n) {
     float lanes[4] = {0};
     if (n >= 4) return vld1q_f32(x);
     for (uint32_t i = 0; i < n; i++) lanes[i] = x[i];
@@ -18,7 +34,7 @@ ALWAYS_INLINE float32x4_t load_n(const float *x, uint32_t n) {
 }
 
 /* Stores the first n lanes. */
-ALWAYS_INLINE void store_n(float *y, uint32_t n, float32x4_t v) {
+ALWAYS_INLINE void store_n(float *y, uint32_t n, vec v) {
     float lanes[4];
     if (n >= 4) {
         vst1q_f32(y, v);
@@ -28,115 +44,122 @@ ALWAYS_INLINE void store_n(float *y, uint32_t n, float32x4_t v) {
     for (uint32_t i = 0; i < n; i++) y[i] = lanes[i];
 }
 
-ALWAYS_INLINE float32x4_t ps_set(float x) {
+ALWAYS_INLINE vec vec_load_f16(const uint16_t *half) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(half)));
+}
+ALWAYS_INLINE void vec_store_f16(uint16_t *half, vec v) {
+    vst1_u16(half, vreinterpret_u16_f16(vcvt_f16_f32(v)));
+}
+
+/* ---- Arithmetic ---- */
+
+ALWAYS_INLINE vec vec_set(float x) {
     return vdupq_n_f32(x);
 }
-
+ALWAYS_INLINE vec vec_add(vec a, vec b) {
+    return vaddq_f32(a, b);
+}
+ALWAYS_INLINE vec vec_sub(vec a, vec b) {
+    return vsubq_f32(a, b);
+}
+ALWAYS_INLINE vec vec_mul(vec a, vec b) {
+    return vmulq_f32(a, b);
+}
+ALWAYS_INLINE vec vec_div(vec a, vec b) {
+    return vdivq_f32(a, b);
+}
 /* a * b + c, rounded once. */
-ALWAYS_INLINE float32x4_t ps_fma(float32x4_t a, float32x4_t b, float32x4_t c) {
+ALWAYS_INLINE vec vec_fma(vec a, vec b, vec c) {
     return vfmaq_f32(c, a, b);
 }
+ALWAYS_INLINE vec vec_abs(vec x) {
+    return vabsq_f32(x);
+}
+ALWAYS_INLINE vec vec_negate(vec x) {
+    return vnegq_f32(x);
+}
 
+/* ---- Choice ---- */
+
+/* a < b; false where one is NaN. */
+ALWAYS_INLINE vec_mask vec_less(vec a, vec b) {
+    return vcltq_f32(a, b);
+}
+/* !(a < b): true where one is NaN. */
+ALWAYS_INLINE vec_mask vec_not_less(vec a, vec b) {
+    return vmvnq_u32(vcltq_f32(a, b));
+}
+ALWAYS_INLINE vec_mask vec_is_nan(vec x) {
+    return vmvnq_u32(vceqq_f32(x, x));
+}
 /* mask ? yes : no */
-ALWAYS_INLINE float32x4_t ps_choose(uint32x4_t mask, float32x4_t yes, float32x4_t no) {
+ALWAYS_INLINE vec vec_choose(vec_mask mask, vec yes, vec no) {
     return vbslq_f32(mask, yes, no);
 }
-
 /* x where the mask is set, else +0. */
-ALWAYS_INLINE float32x4_t ps_and(uint32x4_t mask, float32x4_t x) {
+ALWAYS_INLINE vec vec_keep(vec_mask mask, vec x) {
     return vreinterpretq_f32_u32(vandq_u32(mask, vreinterpretq_u32_f32(x)));
 }
-
+/* Lanes e of which begin <= first + e < end. */
+ALWAYS_INLINE vec_mask vec_between(uint32_t begin, uint32_t end, uint32_t first) {
+    static const uint32_t lane[4] = {0, 1, 2, 3};
+    const uint32x4_t t = vaddq_u32(vdupq_n_u32(first), vld1q_u32(lane));
+    return vandq_u32(vcgeq_u32(t, vdupq_n_u32(begin)), vcltq_u32(t, vdupq_n_u32(end)));
+}
+/* v in the first n lanes, `old` in the others. */
+ALWAYS_INLINE vec vec_keep_n(vec old, vec v, uint32_t n) {
+    return n >= 4 ? v : vec_choose(vec_between(0, n, 0), v, old);
+}
 /* Larger of two; `old` where x is NaN. */
-ALWAYS_INLINE float32x4_t ps_larger(float32x4_t x, float32x4_t old) {
-    return ps_choose(vcgtq_f32(x, old), x, old);
+ALWAYS_INLINE vec vec_larger(vec x, vec old) {
+    return vec_choose(vcgtq_f32(x, old), x, old);
+}
+/* |x| with the sign of `sign`; x >= 0. */
+ALWAYS_INLINE vec vec_copy_sign(vec x, vec sign) {
+    return vec_choose(vdupq_n_u32(0x80000000u), sign, x);
+}
+/* x * 2^n: n is in the low bits of t, which is PITH_ROUND_MAGIC + n. */
+ALWAYS_INLINE vec vec_times_power(vec x, vec t) {
+    uint32x4_t n = vshlq_n_u32(vreinterpretq_u32_f32(t), 23);
+    return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(x), n));
 }
 
-ALWAYS_INLINE float32x4_t ps_exp(float32x4_t x) {
-    float32x4_t t = ps_fma(x, ps_set(PITH_LOG2_E), ps_set(PITH_ROUND_MAGIC));
-    float32x4_t n = vsubq_f32(t, ps_set(PITH_ROUND_MAGIC));
-    float32x4_t r = ps_fma(n, ps_set(-PITH_LN2_LOW), ps_fma(n, ps_set(-PITH_LN2_HIGH), x));
-    float32x4_t q = ps_fma(ps_set(PITH_EXP_6), r, ps_set(PITH_EXP_5));
-    q = ps_fma(q, r, ps_set(PITH_EXP_4));
-    q = ps_fma(q, r, ps_set(PITH_EXP_3));
-    q = ps_fma(q, r, ps_set(PITH_EXP_2));
-    q = ps_fma(q, r, ps_set(1.0f));
-    q = ps_fma(q, r, ps_set(1.0f));
-    uint32x4_t scale = vshlq_n_u32(vreinterpretq_u32_f32(t), 23);
-    float32x4_t y = vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(q), scale));
-    y = ps_choose(vcgtq_f32(x, ps_set(PITH_EXP_MAX)), ps_set(INFINITY), y);
-    y = ps_choose(vcltq_f32(x, ps_set(PITH_EXP_MIN)), ps_set(0.0f), y);
-    return ps_choose(vceqq_f32(x, x), y, x);
-}
+/* ---- All lanes together ---- */
 
-ALWAYS_INLINE float32x4_t ps_tanh(float32x4_t x) {
-    float32x4_t s = vmulq_f32(x, x), a = vabsq_f32(x);
-    float32x4_t p = ps_fma(ps_set(PITH_TANH_4), s, ps_set(PITH_TANH_3));
-    p = ps_fma(p, s, ps_set(PITH_TANH_2));
-    p = ps_fma(p, s, ps_set(PITH_TANH_1));
-    p = ps_fma(p, s, ps_set(PITH_TANH_0));
-    float32x4_t small = ps_fma(vmulq_f32(x, s), p, x);
-    float32x4_t e = vaddq_f32(ps_exp(vaddq_f32(a, a)), ps_set(1.0f));
-    float32x4_t large = vsubq_f32(ps_set(1.0f), vdivq_f32(ps_set(2.0f), e));
-    large = ps_choose(vdupq_n_u32(0x80000000u), x, large); /* the sign of x */
-    return ps_choose(vcltq_f32(a, ps_set(PITH_TANH_EDGE)), small, large);
-}
-
-ALWAYS_INLINE float32x4_t ps_silu(float32x4_t x) {
-    return vdivq_f32(x, vaddq_f32(ps_set(1.0f), ps_exp(vnegq_f32(x))));
-}
-
-ALWAYS_INLINE float32x4_t ps_gelu(float32x4_t x) {
-    float32x4_t inner = ps_fma(vmulq_f32(x, x), ps_set(PITH_GELU_A), ps_set(PITH_GELU_B));
-    return vdivq_f32(x, vaddq_f32(ps_set(1.0f), ps_exp(vmulq_f32(x, inner))));
-}
-
-ALWAYS_INLINE float32x4_t ps_gelu_erf(float32x4_t x) {
-    float32x4_t z = vmulq_f32(vabsq_f32(x), ps_set(PITH_SQRT_HALF));
-    float32x4_t t = vdivq_f32(ps_set(1.0f), ps_fma(z, ps_set(PITH_ERFC_T), ps_set(1.0f)));
-    float32x4_t p = ps_fma(ps_set(PITH_ERFC_9), t, ps_set(PITH_ERFC_8));
-    p = ps_fma(p, t, ps_set(PITH_ERFC_7));
-    p = ps_fma(p, t, ps_set(PITH_ERFC_6));
-    p = ps_fma(p, t, ps_set(PITH_ERFC_5));
-    p = ps_fma(p, t, ps_set(PITH_ERFC_4));
-    p = ps_fma(p, t, ps_set(PITH_ERFC_3));
-    p = ps_fma(p, t, ps_set(PITH_ERFC_2));
-    p = ps_fma(p, t, ps_set(PITH_ERFC_1));
-    float32x4_t e = vmulq_f32(ps_set(0.5f), ps_exp(vnegq_f32(vmulq_f32(z, z))));
-    float32x4_t h = vmulq_f32(e, vmulq_f32(p, t));
-    float32x4_t factor = ps_choose(vcltq_f32(x, ps_set(0.0f)), h, vsubq_f32(ps_set(1.0f), h));
-    return vmulq_f32(x, factor);
-}
-
-ALWAYS_INLINE float32x4_t ps_relu2(float32x4_t x) {
-    float32x4_t m = ps_choose(vcltq_f32(x, ps_set(0.0f)), ps_set(0.0f), x);
-    return vmulq_f32(m, m);
-}
-
-/* pith_fold_lanes: lanes 4 i .. 4 i + 3 in s[i]. */
-ALWAYS_INLINE float ps_fold(const float32x4_t s[4]) {
-    float32x4_t s4 = vaddq_f32(vaddq_f32(s[0], s[2]), vaddq_f32(s[1], s[3]));
+/* pith_fold_lanes: lanes 4 h .. 4 h + 3 in s[h]. */
+ALWAYS_INLINE float vec_fold(const vec s[4]) {
+    vec s4 = vaddq_f32(vaddq_f32(s[0], s[2]), vaddq_f32(s[1], s[3]));
     float32x2_t s2 = vadd_f32(vget_low_f32(s4), vget_high_f32(s4));
     return vget_lane_f32(s2, 0) + vget_lane_f32(s2, 1);
 }
-
-/* 4 floats of binary16. */
-ALWAYS_INLINE float32x4_t ps_load_f16(const uint16_t *half) {
-    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(half)));
+/* Largest lane; none is NaN. */
+ALWAYS_INLINE float vec_largest(vec v) {
+    return vmaxvq_f32(v);
 }
 
-/* Magnitudes of 4 floats as integers: NaN and infinity come out on top. */
-ALWAYS_INLINE uint32x4_t ps_magnitude(float32x4_t x) {
+/* Magnitudes as integers: NaN and infinity come out on top. */
+ALWAYS_INLINE vec_bits vec_magnitude(vec x) {
     return vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(0x7FFFFFFFu));
 }
+ALWAYS_INLINE vec_bits vec_bits_larger(vec_bits a, vec_bits b) {
+    return vmaxq_u32(a, b);
+}
+ALWAYS_INLINE uint32_t vec_bits_largest(vec_bits v) {
+    return vmaxvq_u32(v);
+}
 
-/* int8 codes of 16 values: rounded to nearest even. */
-ALWAYS_INLINE int8x16_t codes_of(const float32x4_t x[4], float inverse) {
+/* int8 codes of 16 values: x * inverse rounded to nearest even. */
+ALWAYS_INLINE int8x16_t codes_of(const vec x[4], float inverse) {
     int16x4_t q[4];
     UNROLL for (int i = 0; i < 4; i++) {
         q[i] = vqmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(x[i], inverse)));
     }
     return vcombine_s8(vqmovn_s16(vcombine_s16(q[0], q[1])), vqmovn_s16(vcombine_s16(q[2], q[3])));
 }
+ALWAYS_INLINE void vec_store_codes(int8_t code[16], const vec x[4], float inverse) {
+    vst1q_s8(code, codes_of(x, inverse));
+}
+
+#include "kernel/vector_math.h"
 
 #endif

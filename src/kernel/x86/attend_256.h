@@ -1,37 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention of query rows over one KV page with 256-bit registers, for the tiers avx2 and avxvnni
- * (contract: pith_attend in kernel.h; bits: attend_ref.c). The file that includes this has included
- * dot_avx2.h or dot_avxvnni.h.
+ * Scores and loads of attend_rows.h with 256-bit registers, for the tiers avx2 and avxvnni. The
+ * file that includes this has included dot_avx2.h or dot_avxvnni.h.
  *
- * Rows go in blocks of up to 3, which share every load of K and V. Scores: 8 tokens a register;
- * float K has the contract's four chains over d (3 rows x 4 chains), int8 K the integer dot
- * product of the tier over 32 d with codes made unsigned. Values: 3 rows x 4 vectors of d stay
- * in registers while the tokens pass in order. What all rows of a block see is done together,
- * the edges row by row. Slots outside a row's range are computed but never used. */
+ * Rows go in blocks of up to 3. Scores: 8 tokens a register; float K has the contract's four chains
+ * over d (3 rows x 4 chains), int8 K the integer dot product of the tier over 32 d with codes made
+ * unsigned. Values: 3 rows x 4 vectors of d. */
 #ifndef PITH_KERNEL_X86_ATTEND_256_H
 #define PITH_KERNEL_X86_ATTEND_256_H
 
 #include "kernel/x86/lanes_256.h"
 #include "kernel/x86/vector_math_avx2.h"
 
-typedef enum kind { F32, F16, I8 } kind;
+enum { ATTEND_ROWS = 3, ATTEND_LOADS = 1 };
 
-enum { TOKENS = PITH_PAGE_TOKENS, ROWS = 3, EIGHTS = TOKENS / 8 };
+#include "kernel/attend_rows.h"
 
-/* Scores, then weights, of a block of rows. */
-typedef struct block {
-    float p[ROWS][TOKENS];
-    uint32_t begin[ROWS], end[ROWS];
-} block;
-
-ALWAYS_INLINE __m256 load_k(const void *k, size_t index, kind type) {
-    if (type == F32) return _mm256_loadu_ps((const float *)k + index);
-    return _mm256_cvtph_ps(
-        _mm_loadu_si128((const __m128i *)(const void *)((const uint16_t *)k + index)));
+ALWAYS_INLINE vec load_k(const void *k, size_t index, kind type) {
+    return type == F32 ? vec_load((const float *)k + index)
+                       : vec_load_f16((const uint16_t *)k + index);
 }
 
 /* chain c += K[tokens][d] * q[d] */
-ALWAYS_INLINE void score_step(const pith_attend *args, __m256 chain[ROWS][4], const float *q,
+ALWAYS_INLINE void score_step(const pith_attend *args, __m256 chain[ATTEND_ROWS][4], const float *q,
                               size_t k_index, const int c, const int R, const kind type) {
     __m256 k = load_k(args->page.k, k_index, type);
     UNROLL for (int r = 0; r < R; r++) {
@@ -45,7 +35,7 @@ ALWAYS_INLINE void scores_float(const pith_attend *args, block *b, uint32_t row,
                                 const int R, const kind type) {
     const size_t base = (size_t)(e / 2) * args->head_dim * 16 + e % 2 * 8;
     const float *q = args->q + row * args->q_stride;
-    __m256 chain[ROWS][4];
+    __m256 chain[ATTEND_ROWS][4];
     uint32_t d = 0;
     UNROLL for (int r = 0; r < R; r++) {
         UNROLL for (int c = 0; c < 4; c++) {
@@ -72,7 +62,7 @@ ALWAYS_INLINE void scores_float(const pith_attend *args, block *b, uint32_t row,
 ALWAYS_INLINE void dot_plane(lanes16 *sum, const int8_t *k, const int8_t *q, size_t q_stride,
                              const int plane, const int R) {
     const __m256i sign = _mm256_set1_epi8((char)0x80), nibble = _mm256_set1_epi8(15);
-    lanes16 words[ROWS];
+    lanes16 words[ATTEND_ROWS];
     UNROLL for (int r = 0; r < R; r++) {
         words[r] = lanes_set(0);
     }
@@ -97,12 +87,12 @@ ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, ui
     const int8_t *k = (const int8_t *)args->page.k + (size_t)i * args->head_dim * 16;
     const int8_t *q = q8->q + (args->first_q8 + row) * q8->q_stride;
     const size_t at = (args->first_q8 + row) * q8->d_stride;
-    floats16 acc[ROWS];
+    floats16 acc[ATTEND_ROWS];
     UNROLL for (int r = 0; r < R; r++) {
         acc[r] = ps_all(0.0f);
     }
     for (uint32_t g = 0; g < args->head_dim / PITH_GROUP; g++, k += 512, q += PITH_GROUP) {
-        lanes16 sum[ROWS];
+        lanes16 sum[ATTEND_ROWS];
         UNROLL for (int r = 0; r < R; r++) {
             sum[r] = lanes_set(-128 * q8->sum[at + (size_t)r * q8->d_stride + g]);
         }
@@ -119,100 +109,8 @@ ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, ui
     }
 }
 
-/* Lanes of tokens 8 e .. 8 e + 7 that [begin, end) covers. */
-ALWAYS_INLINE __m256 visible(uint32_t begin, uint32_t end, uint32_t e) {
-    const __m256i t = _mm256_add_epi32(_mm256_set1_epi32((int)(8 * e)),
-                                       _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    __m256i early = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)begin), t);
-    return _mm256_castsi256_ps(
-        _mm256_andnot_si256(early, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)end), t)));
-}
-
-/* Scores of row r of the block -> weights exp(s - m); m and l of row `row`. int8: weights times
- * v_scale. */
-ALWAYS_INLINE void soften(const pith_attend *args, block *b, uint32_t row, uint32_t r,
-                          const kind type) {
-    __m256 top = ps_set(-INFINITY), sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-    for (uint32_t e = 0; e < EIGHTS; e++) {
-        __m256 s = _mm256_mul_ps(_mm256_loadu_ps(b->p[r] + 8 * e), ps_set(args->scale));
-        if (args->softcap > 0.0f)
-            s = _mm256_mul_ps(ps_set(args->softcap),
-                              ps_tanh(_mm256_div_ps(s, ps_set(args->softcap))));
-        top = ps_choose(visible(b->begin[r], b->end[r], e), _mm256_max_ps(s, top), top);
-        _mm256_storeu_ps(b->p[r] + 8 * e, s);
-    }
-    float m = ps_largest(top) + 0.0f;
-    if (b->begin[r] < b->end[r] && m == -INFINITY) m = NAN;
-    for (uint32_t e = 0; e < EIGHTS; e++) {
-        __m256 in = visible(b->begin[r], b->end[r], e);
-        __m256 p =
-            _mm256_and_ps(in, ps_exp(_mm256_sub_ps(_mm256_loadu_ps(b->p[r] + 8 * e), ps_set(m))));
-        sums[e % 2] = _mm256_add_ps(sums[e % 2], p);
-        if (type == I8)
-            p = _mm256_and_ps(in, _mm256_mul_ps(p, _mm256_loadu_ps(args->page.v_scale + 8 * e)));
-        _mm256_storeu_ps(b->p[r] + 8 * e, p);
-    }
-    args->m[row] = m;
-    args->l[row] = ps_fold(sums[0], sums[1]);
-}
-
-/* n of 8 values. */
-ALWAYS_INLINE __m256 load_v(const void *v, size_t index, uint32_t n, kind type) {
-    uint16_t half[8] = {0};
-    int8_t bytes[8] = {0};
-    if (type == F32) return load_n((const float *)v + index, n);
-    if (type == F16) {
-        const uint16_t *at = (const uint16_t *)v + index;
-        if (n < 8) at = memcpy(half, at, n * sizeof *half);
-        return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)at));
-    }
-    const int8_t *at = (const int8_t *)v + index;
-    if (n < 8) at = memcpy(bytes, at, n);
-    return _mm256_cvtepi32_ps(
-        _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at)));
-}
-
-/* o[r][d .. d + 8 C) over tokens [from, to) for R rows of a block from row r0. */
-ALWAYS_INLINE void values_at(const pith_attend *args, const block *b, uint32_t row, uint32_t r0,
-                             uint32_t d, uint32_t from, uint32_t to, const int R, const int C,
-                             const kind type) {
-    __m256 o[ROWS][4];
-    float *out = args->o + (row + r0) * args->o_stride + d;
-    const uint32_t last = args->head_dim_v - d -
-                          8 * (uint32_t)(C - 1); /* values in the last vector, 8 or fewer count */
-    UNROLL for (int r = 0; r < R; r++) {
-        UNROLL for (int c = 0; c < C; c++) {
-            o[r][c] = load_n(out + (size_t)r * args->o_stride + 8 * c, c + 1 < C ? 8 : last);
-        }
-    }
-    for (uint32_t t = from; t < to; t++) {
-        UNROLL for (int c = 0; c < C; c++) {
-            __m256 v = load_v(args->page.v, (size_t)t * args->head_dim_v + d + 8 * (uint32_t)c,
-                              c + 1 < C ? 8 : last, type);
-            UNROLL for (int r = 0; r < R; r++) {
-                o[r][c] =
-                    _mm256_fmadd_ps(_mm256_broadcast_ss(&b->p[r0 + (uint32_t)r][t]), v, o[r][c]);
-            }
-        }
-    }
-    UNROLL for (int r = 0; r < R; r++) {
-        UNROLL for (int c = 0; c < C; c++) {
-            store_n(out + (size_t)r * args->o_stride + 8 * c, c + 1 < C ? 8 : last, o[r][c]);
-        }
-    }
-}
-
-ALWAYS_INLINE void values(const pith_attend *args, const block *b, uint32_t row, uint32_t r0,
-                          uint32_t from, uint32_t to, const int R, const kind type) {
-    uint32_t d = 0, width = args->head_dim_v;
-    if (from >= to) return;
-    for (; d + 32 <= width; d += 32) values_at(args, b, row, r0, d, from, to, R, 4, type);
-    for (; d < width; d += 8) values_at(args, b, row, r0, d, from, to, R, 1, type);
-}
-
 ALWAYS_INLINE void scores(const pith_attend *args, block *b, uint32_t row, uint32_t first,
                           uint32_t last, const int R, const kind type) {
-    memset(b->p, 0, sizeof b->p);
     for (uint32_t i = first / 16; 16 * i < last; i++) {
         if (type == I8) {
             scores_i8(args, b, row, i, R);
@@ -223,29 +121,26 @@ ALWAYS_INLINE void scores(const pith_attend *args, block *b, uint32_t row, uint3
     }
 }
 
-ALWAYS_INLINE void attend_block(const pith_attend *args, uint32_t row, const int R,
-                                const kind type) {
-    block b;
-    uint32_t first = TOKENS, last = 0, common_begin = 0, common_end = TOKENS;
-    for (uint32_t r = 0; r < (uint32_t)R; r++) {
-        bool some = args->begin[row + r] < args->end[row + r];
-        b.begin[r] = some ? (uint32_t)args->begin[row + r] : 0;
-        b.end[r] = some ? (uint32_t)args->end[row + r] : 0;
-        if (some && b.begin[r] < first) first = b.begin[r];
-        if (b.end[r] > last) last = b.end[r];
-        if (b.begin[r] > common_begin) common_begin = b.begin[r];
-        if (b.end[r] < common_end) common_end = b.end[r];
-        memset(args->o + (row + r) * args->o_stride, 0, args->head_dim_v * sizeof(float));
+/* n of 8 values. */
+ALWAYS_INLINE vec load_v_n(const void *v, size_t index, uint32_t n, kind type) {
+    uint16_t half[8] = {0};
+    int8_t bytes[8] = {0};
+    if (type == F32) return load_n((const float *)v + index, n);
+    if (type == F16) {
+        const uint16_t *at = (const uint16_t *)v + index;
+        if (n < 8) at = memcpy(half, at, n * sizeof *half);
+        return vec_load_f16(at);
     }
-    scores(args, &b, row, first, last, R, type);
-    for (uint32_t r = 0; r < (uint32_t)R; r++) soften(args, &b, row + r, r, type);
-    bool shared = common_begin < common_end;
-    for (uint32_t r = 0; r < (uint32_t)R; r++)
-        values(args, &b, row, r, b.begin[r], shared ? common_begin : b.end[r], 1, type);
-    if (!shared) return;
-    values(args, &b, row, 0, common_begin, common_end, R, type);
-    for (uint32_t r = 0; r < (uint32_t)R; r++)
-        values(args, &b, row, r, common_end, b.end[r], 1, type);
+    const int8_t *at = (const int8_t *)v + index;
+    if (n < 8) at = memcpy(bytes, at, n);
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+}
+
+ALWAYS_INLINE void load_v(vec *out, const void *v, size_t index, uint32_t n, const int C,
+                          const kind type) {
+    (void)C;
+    *out = load_v_n(v, index, n, type);
 }
 
 ALWAYS_INLINE void attend(const pith_attend *args, const kind type) {

@@ -1,69 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX2 activations, gates, sums, scaling and rotation: 8 elements at a time, the last ones in part.
- * Formulas and bits: vector_math_avx2.h. Results may overwrite inputs, since each vector is read
- * before it is written. Same bits as ref/elementwise_ref.c. */
+ * AVX2: activations, gates, sums, scaling, the kernels of elementwise.h with vectors of this tier;
+ * and rotation, whose pairs each instruction set takes apart in its own way. Same bits as
+ * ref/elementwise_ref.c. Read next: elementwise.h. */
 #include "kernel/x86/vector_math_avx2.h"
+
+#include "kernel/elementwise.h"
 #include "kernel/x86/x86.h"
 
-typedef __m256 (*vector_fn)(__m256 x);
-
-ALWAYS_INLINE void map(float *y, const float *x, uint32_t n, vector_fn f) {
-    for (uint32_t i = 0; i < n; i += 8) store_n(y + i, n - i, f(load_n(x + i, n - i)));
-}
-
-ALWAYS_INLINE void gate(float *y, const float *x, const float *up, uint32_t n, vector_fn f) {
-    for (uint32_t i = 0; i < n; i += 8)
-        store_n(y + i, n - i, _mm256_mul_ps(f(load_n(x + i, n - i)), load_n(up + i, n - i)));
-}
-
 void pith_silu_mul_avx2(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_silu);
+    gate(y, g, up, n, vec_silu);
 }
 void pith_gelu_mul_avx2(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_gelu);
+    gate(y, g, up, n, vec_gelu);
 }
 void pith_gelu_erf_mul_avx2(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_gelu_erf);
+    gate(y, g, up, n, vec_gelu_erf);
 }
 void pith_relu2_mul_avx2(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_relu2);
+    gate(y, g, up, n, vec_relu2);
 }
 void pith_silu_avx2(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_silu);
+    map(y, x, n, vec_silu);
 }
 void pith_gelu_avx2(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_gelu);
+    map(y, x, n, vec_gelu);
 }
 void pith_gelu_erf_avx2(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_gelu_erf);
+    map(y, x, n, vec_gelu_erf);
 }
 void pith_relu2_avx2(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_relu2);
+    map(y, x, n, vec_relu2);
 }
 void pith_exp_avx2(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_exp);
+    map(y, x, n, vec_exp);
 }
-
 void pith_add_avx2(float *y, const float *a, const float *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 8)
-        store_n(y + i, n - i, _mm256_add_ps(load_n(a + i, n - i), load_n(b + i, n - i)));
+    add(y, a, b, n);
 }
-
 void pith_mul_elements_avx2(float *y, const float *a, const float *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 8)
-        store_n(y + i, n - i, _mm256_mul_ps(load_n(a + i, n - i), load_n(b + i, n - i)));
+    mul_elements(y, a, b, n);
 }
-
 void pith_scale_avx2(float *y, const float *x, float s, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 8)
-        store_n(y + i, n - i, _mm256_mul_ps(load_n(x + i, n - i), ps_set(s)));
+    scale(y, x, s, n);
 }
-
 void pith_softcap_avx2(float *y, const float *x, float s, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 8) {
-        __m256 ratio = _mm256_div_ps(load_n(x + i, n - i), ps_set(s));
-        store_n(y + i, n - i, _mm256_mul_ps(ps_set(s), ps_tanh(ratio)));
-    }
+    softcap(y, x, s, n);
 }
 
 /* Neighbouring pairs: lanes a b a b, table c s c s. Even lanes: fma(a, c, -(b * s)), odd lanes:

@@ -1,88 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AVX-512 activations, gates, sums, scaling and rotation: 16 elements at a time, the last ones
- * under a mask. Formulas and bits: vector_math_avx512.h. Results may overwrite inputs, since each
- * vector is read before it is written. Same bits as ref/elementwise_ref.c. */
+ * AVX-512: activations, gates, sums, scaling, the kernels of elementwise.h with vectors of this
+ * tier; and rotation, whose pairs each instruction set takes apart in its own way. Same bits as
+ * ref/elementwise_ref.c. Read next: elementwise.h. */
 #include "kernel/x86/vector_math_avx512.h"
+
+#include "kernel/elementwise.h"
 #include "kernel/x86/x86.h"
 
-typedef __m512 (*vector_fn)(__m512 x);
-
-ALWAYS_INLINE void map(float *y, const float *x, uint32_t n, vector_fn f) {
-    for (uint32_t i = 0; i < n; i += 16) {
-        __mmask16 in = first_lanes(n - i);
-        _mm512_mask_storeu_ps(y + i, in, f(_mm512_maskz_loadu_ps(in, x + i)));
-    }
-}
-
-ALWAYS_INLINE void gate(float *y, const float *x, const float *up, uint32_t n, vector_fn f) {
-    for (uint32_t i = 0; i < n; i += 16) {
-        __mmask16 in = first_lanes(n - i);
-        __m512 product =
-            _mm512_mul_ps(f(_mm512_maskz_loadu_ps(in, x + i)), _mm512_maskz_loadu_ps(in, up + i));
-        _mm512_mask_storeu_ps(y + i, in, product);
-    }
-}
-
 void pith_silu_mul_avx512(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_silu);
+    gate(y, g, up, n, vec_silu);
 }
 void pith_gelu_mul_avx512(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_gelu);
+    gate(y, g, up, n, vec_gelu);
 }
 void pith_gelu_erf_mul_avx512(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_gelu_erf);
+    gate(y, g, up, n, vec_gelu_erf);
 }
 void pith_relu2_mul_avx512(float *y, const float *g, const float *up, uint32_t n) {
-    gate(y, g, up, n, ps_relu2);
+    gate(y, g, up, n, vec_relu2);
 }
 void pith_silu_avx512(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_silu);
+    map(y, x, n, vec_silu);
 }
 void pith_gelu_avx512(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_gelu);
+    map(y, x, n, vec_gelu);
 }
 void pith_gelu_erf_avx512(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_gelu_erf);
+    map(y, x, n, vec_gelu_erf);
 }
 void pith_relu2_avx512(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_relu2);
+    map(y, x, n, vec_relu2);
 }
 void pith_exp_avx512(float *y, const float *x, uint32_t n) {
-    map(y, x, n, ps_exp);
+    map(y, x, n, vec_exp);
 }
-
 void pith_add_avx512(float *y, const float *a, const float *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 16) {
-        __mmask16 in = first_lanes(n - i);
-        __m512 sum =
-            _mm512_add_ps(_mm512_maskz_loadu_ps(in, a + i), _mm512_maskz_loadu_ps(in, b + i));
-        _mm512_mask_storeu_ps(y + i, in, sum);
-    }
+    add(y, a, b, n);
 }
-
 void pith_mul_elements_avx512(float *y, const float *a, const float *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 16) {
-        __mmask16 in = first_lanes(n - i);
-        __m512 product =
-            _mm512_mul_ps(_mm512_maskz_loadu_ps(in, a + i), _mm512_maskz_loadu_ps(in, b + i));
-        _mm512_mask_storeu_ps(y + i, in, product);
-    }
+    mul_elements(y, a, b, n);
 }
-
 void pith_scale_avx512(float *y, const float *x, float s, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 16) {
-        __mmask16 in = first_lanes(n - i);
-        _mm512_mask_storeu_ps(y + i, in,
-                              _mm512_mul_ps(_mm512_maskz_loadu_ps(in, x + i), ps_set(s)));
-    }
+    scale(y, x, s, n);
 }
-
 void pith_softcap_avx512(float *y, const float *x, float s, uint32_t n) {
-    for (uint32_t i = 0; i < n; i += 16) {
-        __mmask16 in = first_lanes(n - i);
-        __m512 ratio = _mm512_div_ps(_mm512_maskz_loadu_ps(in, x + i), ps_set(s));
-        _mm512_mask_storeu_ps(y + i, in, _mm512_mul_ps(ps_set(s), ps_tanh(ratio)));
-    }
+    softcap(y, x, s, n);
 }
 
 /* Neighbouring pairs: lanes a b a b, table c s c s. Even lanes: fma(a, c, -(b * s)), odd lanes:

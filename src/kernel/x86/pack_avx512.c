@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512 packing: pack() of pack_panels.h for each type, compiled with the code groups of
- * pack_groups_avx512.h. Contract: pith_pack_fn in kernel.h; bytes: ref/panel_ref.c. Only the
+ * pack_groups_avx512.h. Contract: pith_pack_kernel in kernel.h; bytes: ref/panel_ref.c. Only the
  * names live here. Read next: pack_panels.h. */
 #include "kernel/x86/pack_groups_avx512.h"
 

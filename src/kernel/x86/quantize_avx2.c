@@ -9,20 +9,17 @@
 enum { GROUP = PITH_GROUP };
 
 ALWAYS_INLINE void quantize_group(const float *x, const pith_q8 *out, size_t row, size_t index) {
-    const __m256i magnitude = _mm256_set1_epi32(INT32_MAX);
     size_t at = row * out->d_stride + index;
-    __m256i q[4], amax = _mm256_setzero_si256(), codes = _mm256_setzero_si256();
+    vec v[4];
+    vec_bits amax = _mm256_setzero_si256();
+    __m256i codes = _mm256_setzero_si256();
     float inverse;
     UNROLL for (int i = 0; i < 4; i++) {
-        __m256i bits = _mm256_loadu_si256((const __m256i *)(const void *)(x + 8 * i));
-        amax = _mm256_max_epu32(amax, _mm256_and_si256(bits, magnitude));
+        v[i] = vec_load(x + 8 * i);
+        amax = vec_bits_larger(amax, vec_magnitude(v[i]));
     }
-    if (pith_q8_scale(bits_largest(amax), &out->d[at], &inverse)) {
-        UNROLL for (int i = 0; i < 4; i++) {
-            q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), ps_set(inverse)));
-        }
-        codes = _mm256_set_m128i(bytes_of(q[2], q[3]), bytes_of(q[0], q[1]));
-    }
+    if (pith_q8_scale(vec_bits_largest(amax), &out->d[at], &inverse))
+        codes = _mm256_set_m128i(codes_of(v + 2, inverse), codes_of(v, inverse));
     _mm256_storeu_si256((__m256i *)(void *)(out->q + row * out->q_stride + GROUP * index), codes);
     __m256i fours =
         _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), codes), _mm256_set1_epi16(1));

@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ref/scalar_math.h on 8 lanes: the same operations in the same order, so the same bits. Where
- * the scalar code branches, both sides are computed and one is chosen. Only *_avx2.c include
- * this. */
+ * Vectors of 8 floats for the tiers avx2 and avxvnni: the operations that kernel/vector_math.h and
+ * the other sources shared by all tiers are written in. Each is one IEEE operation a lane, so what
+ * is built of them has the bits of the scalar code. Same names: vector_math_avx512.h. */
 #ifndef PITH_KERNEL_X86_VECTOR_MATH_AVX2_H
 #define PITH_KERNEL_X86_VECTOR_MATH_AVX2_H
 
 #include "kernel/inline.h"
-#include "kernel/ref/scalar_math.h"
 
 #include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef __m256 vec;
+typedef __m256 vec_mask; /* all bits of a lane, or none */
+typedef __m256i vec_bits;
+
+enum { VEC_LANES = 8 };
+
+/* ---- Memory ---- */
+
+ALWAYS_INLINE vec vec_load(const float *x) {
+    return _mm256_loadu_ps(x);
+}
+ALWAYS_INLINE void vec_store(float *y, vec v) {
+    _mm256_storeu_ps(y, v);
+}
 
 /* All bits of the first n lanes; n may be above 8. */
 ALWAYS_INLINE __m256i first_lanes(uint32_t n) {
@@ -17,12 +33,12 @@ ALWAYS_INLINE __m256i first_lanes(uint32_t n) {
 }
 
 /* The first n floats, others 0; nothing past them is read. */
-ALWAYS_INLINE __m256 load_n(const float *x, uint32_t n) {
+ALWAYS_INLINE vec load_n(const float *x, uint32_t n) {
     return n >= 8 ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, first_lanes(n));
 }
 
 /* Stores the first n lanes. A masked store takes dozens of cycles on some cores. */
-ALWAYS_INLINE void store_n(float *y, uint32_t n, __m256 v) {
+ALWAYS_INLINE void store_n(float *y, uint32_t n, vec v) {
     float lanes[8];
     if (n >= 8) {
         _mm256_storeu_ps(y, v);
@@ -32,113 +48,132 @@ ALWAYS_INLINE void store_n(float *y, uint32_t n, __m256 v) {
     memcpy(y, lanes, n * sizeof *y);
 }
 
-ALWAYS_INLINE __m256 ps_set(float x) {
+ALWAYS_INLINE vec vec_load_f16(const uint16_t *half) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)half));
+}
+ALWAYS_INLINE void vec_store_f16(uint16_t *half, vec v) {
+    _mm_storeu_si128((__m128i *)(void *)half, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+/* ---- Arithmetic ---- */
+
+ALWAYS_INLINE vec vec_set(float x) {
     return _mm256_set1_ps(x);
 }
-
-/* mask ? yes : no */
-ALWAYS_INLINE __m256 ps_choose(__m256 mask, __m256 yes, __m256 no) {
-    return _mm256_blendv_ps(no, yes, mask);
+ALWAYS_INLINE vec vec_add(vec a, vec b) {
+    return _mm256_add_ps(a, b);
+}
+ALWAYS_INLINE vec vec_sub(vec a, vec b) {
+    return _mm256_sub_ps(a, b);
+}
+ALWAYS_INLINE vec vec_mul(vec a, vec b) {
+    return _mm256_mul_ps(a, b);
+}
+ALWAYS_INLINE vec vec_div(vec a, vec b) {
+    return _mm256_div_ps(a, b);
+}
+/* a * b + c, rounded once. */
+ALWAYS_INLINE vec vec_fma(vec a, vec b, vec c) {
+    return _mm256_fmadd_ps(a, b, c);
 }
 
-ALWAYS_INLINE __m256 ps_sign(void) {
+ALWAYS_INLINE vec vec_sign_bits(void) {
     return _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MIN));
 }
-ALWAYS_INLINE __m256 ps_abs(__m256 x) {
-    return _mm256_andnot_ps(ps_sign(), x);
+ALWAYS_INLINE vec vec_abs(vec x) {
+    return _mm256_andnot_ps(vec_sign_bits(), x);
 }
-ALWAYS_INLINE __m256 ps_negate(__m256 x) {
-    return _mm256_xor_ps(x, ps_sign());
-}
-
-ALWAYS_INLINE __m256 ps_exp(__m256 x) {
-    __m256 t = _mm256_fmadd_ps(x, ps_set(PITH_LOG2_E), ps_set(PITH_ROUND_MAGIC));
-    __m256 n = _mm256_sub_ps(t, ps_set(PITH_ROUND_MAGIC));
-    __m256 r =
-        _mm256_fmadd_ps(n, ps_set(-PITH_LN2_LOW), _mm256_fmadd_ps(n, ps_set(-PITH_LN2_HIGH), x));
-    __m256 q = _mm256_fmadd_ps(ps_set(PITH_EXP_6), r, ps_set(PITH_EXP_5));
-    q = _mm256_fmadd_ps(q, r, ps_set(PITH_EXP_4));
-    q = _mm256_fmadd_ps(q, r, ps_set(PITH_EXP_3));
-    q = _mm256_fmadd_ps(q, r, ps_set(PITH_EXP_2));
-    q = _mm256_fmadd_ps(q, r, ps_set(1.0f));
-    q = _mm256_fmadd_ps(q, r, ps_set(1.0f));
-    __m256i scale = _mm256_slli_epi32(_mm256_castps_si256(t), 23);
-    __m256 y = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(q), scale));
-    y = ps_choose(_mm256_cmp_ps(x, ps_set(PITH_EXP_MAX), _CMP_GT_OQ), ps_set(INFINITY), y);
-    y = _mm256_and_ps(_mm256_cmp_ps(x, ps_set(PITH_EXP_MIN), _CMP_NLT_UQ), y);
-    return ps_choose(_mm256_cmp_ps(x, x, _CMP_UNORD_Q), x, y);
+ALWAYS_INLINE vec vec_negate(vec x) {
+    return _mm256_xor_ps(x, vec_sign_bits());
 }
 
-ALWAYS_INLINE __m256 ps_tanh(__m256 x) {
-    __m256 s = _mm256_mul_ps(x, x), a = ps_abs(x);
-    __m256 p = _mm256_fmadd_ps(ps_set(PITH_TANH_4), s, ps_set(PITH_TANH_3));
-    p = _mm256_fmadd_ps(p, s, ps_set(PITH_TANH_2));
-    p = _mm256_fmadd_ps(p, s, ps_set(PITH_TANH_1));
-    p = _mm256_fmadd_ps(p, s, ps_set(PITH_TANH_0));
-    __m256 small = _mm256_fmadd_ps(_mm256_mul_ps(x, s), p, x);
-    __m256 e = _mm256_add_ps(ps_exp(_mm256_add_ps(a, a)), ps_set(1.0f));
-    __m256 large = _mm256_sub_ps(ps_set(1.0f), _mm256_div_ps(ps_set(2.0f), e));
-    large = _mm256_or_ps(_mm256_and_ps(ps_sign(), x), _mm256_andnot_ps(ps_sign(), large));
-    return ps_choose(_mm256_cmp_ps(a, ps_set(PITH_TANH_EDGE), _CMP_LT_OQ), small, large);
+/* ---- Choice ---- */
+
+/* a < b; false where one is NaN. */
+ALWAYS_INLINE vec_mask vec_less(vec a, vec b) {
+    return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+/* !(a < b): true where one is NaN. */
+ALWAYS_INLINE vec_mask vec_not_less(vec a, vec b) {
+    return _mm256_cmp_ps(a, b, _CMP_NLT_UQ);
+}
+ALWAYS_INLINE vec_mask vec_is_nan(vec x) {
+    return _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+}
+/* mask ? yes : no */
+ALWAYS_INLINE vec vec_choose(vec_mask mask, vec yes, vec no) {
+    return _mm256_blendv_ps(no, yes, mask);
+}
+/* x where the mask is set, else +0. */
+ALWAYS_INLINE vec vec_keep(vec_mask mask, vec x) {
+    return _mm256_and_ps(mask, x);
+}
+/* Lanes e of which begin <= first + e < end; all below 2^31. */
+ALWAYS_INLINE vec_mask vec_between(uint32_t begin, uint32_t end, uint32_t first) {
+    const __m256i t =
+        _mm256_add_epi32(_mm256_set1_epi32((int)first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    __m256i early = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)begin), t);
+    return _mm256_castsi256_ps(
+        _mm256_andnot_si256(early, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)end), t)));
+}
+/* v in the first n lanes, `old` in the others. */
+ALWAYS_INLINE vec vec_keep_n(vec old, vec v, uint32_t n) {
+    return n >= 8 ? v : vec_choose(_mm256_castsi256_ps(first_lanes(n)), v, old);
+}
+/* Larger of two; `old` where x is NaN: maxps gives its second operand then. */
+ALWAYS_INLINE vec vec_larger(vec x, vec old) {
+    return _mm256_max_ps(x, old);
+}
+/* |x| with the sign of `sign`; x >= 0. */
+ALWAYS_INLINE vec vec_copy_sign(vec x, vec sign) {
+    return _mm256_or_ps(_mm256_and_ps(vec_sign_bits(), sign), vec_abs(x));
+}
+/* x * 2^n: n is in the low bits of t, which is PITH_ROUND_MAGIC + n. */
+ALWAYS_INLINE vec vec_times_power(vec x, vec t) {
+    __m256i n = _mm256_slli_epi32(_mm256_castps_si256(t), 23);
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), n));
 }
 
-ALWAYS_INLINE __m256 ps_silu(__m256 x) {
-    return _mm256_div_ps(x, _mm256_add_ps(ps_set(1.0f), ps_exp(ps_negate(x))));
-}
+/* ---- All lanes together ---- */
 
-ALWAYS_INLINE __m256 ps_gelu(__m256 x) {
-    __m256 inner = _mm256_fmadd_ps(_mm256_mul_ps(x, x), ps_set(PITH_GELU_A), ps_set(PITH_GELU_B));
-    return _mm256_div_ps(x, _mm256_add_ps(ps_set(1.0f), ps_exp(_mm256_mul_ps(x, inner))));
-}
-
-ALWAYS_INLINE __m256 ps_gelu_erf(__m256 x) {
-    __m256 z = _mm256_mul_ps(ps_abs(x), ps_set(PITH_SQRT_HALF));
-    __m256 t = _mm256_div_ps(ps_set(1.0f), _mm256_fmadd_ps(z, ps_set(PITH_ERFC_T), ps_set(1.0f)));
-    __m256 p = _mm256_fmadd_ps(ps_set(PITH_ERFC_9), t, ps_set(PITH_ERFC_8));
-    p = _mm256_fmadd_ps(p, t, ps_set(PITH_ERFC_7));
-    p = _mm256_fmadd_ps(p, t, ps_set(PITH_ERFC_6));
-    p = _mm256_fmadd_ps(p, t, ps_set(PITH_ERFC_5));
-    p = _mm256_fmadd_ps(p, t, ps_set(PITH_ERFC_4));
-    p = _mm256_fmadd_ps(p, t, ps_set(PITH_ERFC_3));
-    p = _mm256_fmadd_ps(p, t, ps_set(PITH_ERFC_2));
-    p = _mm256_fmadd_ps(p, t, ps_set(PITH_ERFC_1));
-    __m256 e = _mm256_mul_ps(ps_set(0.5f), ps_exp(ps_negate(_mm256_mul_ps(z, z))));
-    __m256 h = _mm256_mul_ps(e, _mm256_mul_ps(p, t));
-    __m256 negative = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
-    return _mm256_mul_ps(x, ps_choose(negative, h, _mm256_sub_ps(ps_set(1.0f), h)));
-}
-
-ALWAYS_INLINE __m256 ps_relu2(__m256 x) {
-    __m256 m = _mm256_andnot_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ), x);
-    return _mm256_mul_ps(m, m);
-}
-
-/* pith_fold_lanes: lanes 0..7 in a, 8..15 in b. */
-ALWAYS_INLINE float ps_fold(__m256 a, __m256 b) {
-    __m256 s8 = _mm256_add_ps(a, b);
+/* pith_fold_lanes: lanes 0..7 in s[0], 8..15 in s[1]. */
+ALWAYS_INLINE float vec_fold(const vec s[2]) {
+    vec s8 = _mm256_add_ps(s[0], s[1]);
     __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
     __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
     return _mm_cvtss_f32(_mm_add_ss(s2, _mm_shuffle_ps(s2, s2, 1)));
 }
-
-/* Largest of 8 lanes without NaN. */
-ALWAYS_INLINE float ps_largest(__m256 v) {
+/* Largest lane; none is NaN. */
+ALWAYS_INLINE float vec_largest(vec v) {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_shuffle_ps(m, m, 1)));
 }
 
-/* Largest of 8 lanes of magnitudes (positive as integers). */
-ALWAYS_INLINE uint32_t bits_largest(__m256i v) {
+/* Magnitudes as integers: NaN and infinity come out on top. */
+ALWAYS_INLINE vec_bits vec_magnitude(vec x) {
+    return _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(INT32_MAX));
+}
+ALWAYS_INLINE vec_bits vec_bits_larger(vec_bits a, vec_bits b) {
+    return _mm256_max_epu32(a, b);
+}
+ALWAYS_INLINE uint32_t vec_bits_largest(vec_bits v) {
     __m128i m = _mm_max_epu32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4E));
     return (uint32_t)_mm_cvtsi128_si32(_mm_max_epu32(m, _mm_shuffle_epi32(m, 0xB1)));
 }
 
-/* Codes of up to 32 values as bytes: rounded, in order. */
-ALWAYS_INLINE __m128i bytes_of(__m256i a, __m256i b) {
-    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xD8);
+/* int8 codes of 16 values: x * inverse rounded to nearest even. */
+ALWAYS_INLINE __m128i codes_of(const vec x[2], float inverse) {
+    __m256i low = _mm256_cvtps_epi32(_mm256_mul_ps(x[0], vec_set(inverse)));
+    __m256i high = _mm256_cvtps_epi32(_mm256_mul_ps(x[1], vec_set(inverse)));
+    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
     return _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 }
+ALWAYS_INLINE void vec_store_codes(int8_t code[16], const vec x[2], float inverse) {
+    _mm_storeu_si128((__m128i *)(void *)code, codes_of(x, inverse));
+}
+
+#include "kernel/vector_math.h"
 
 #endif

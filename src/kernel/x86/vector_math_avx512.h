@@ -1,107 +1,164 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ref/scalar_math.h on 16 lanes: the same operations in the same order, so the same bits. Where
- * the scalar code branches, both sides are computed and one is chosen. Only *_avx512.c include
- * this. */
+ * Vectors of 16 floats for the tier avx512: the operations that kernel/vector_math.h and the other
+ * sources shared by all tiers are written in. Each is one IEEE operation a lane, so what is built
+ * of them has the bits of the scalar code. Same names: vector_math_avx2.h. */
 #ifndef PITH_KERNEL_X86_VECTOR_MATH_AVX512_H
 #define PITH_KERNEL_X86_VECTOR_MATH_AVX512_H
 
 #include "kernel/inline.h"
-#include "kernel/ref/scalar_math.h"
 
 #include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
 
-/* The first n lanes. */
+typedef __m512 vec;
+typedef __mmask16 vec_mask;
+typedef __m512i vec_bits;
+
+enum { VEC_LANES = 16 };
+
+/* ---- Memory ---- */
+
+ALWAYS_INLINE vec vec_load(const float *x) {
+    return _mm512_loadu_ps(x);
+}
+ALWAYS_INLINE void vec_store(float *y, vec v) {
+    _mm512_storeu_ps(y, v);
+}
+
+/* The first n lanes; n may be above 16. */
 ALWAYS_INLINE __mmask16 first_lanes(uint32_t n) {
     return (__mmask16)(n >= 16 ? 0xFFFFu : (1u << n) - 1u);
 }
 
-ALWAYS_INLINE __m512 ps_set(float x) {
+/* The first n floats, others 0; nothing past them is read. */
+ALWAYS_INLINE vec load_n(const float *x, uint32_t n) {
+    return n >= 16 ? _mm512_loadu_ps(x) : _mm512_maskz_loadu_ps(first_lanes(n), x);
+}
+
+/* Stores the first n lanes. */
+ALWAYS_INLINE void store_n(float *y, uint32_t n, vec v) {
+    if (n >= 16)
+        _mm512_storeu_ps(y, v);
+    else
+        _mm512_mask_storeu_ps(y, first_lanes(n), v);
+}
+
+ALWAYS_INLINE vec vec_load_f16(const uint16_t *half) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)half));
+}
+ALWAYS_INLINE void vec_store_f16(uint16_t *half, vec v) {
+    _mm256_storeu_si256((__m256i *)(void *)half, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+/* ---- Arithmetic ---- */
+
+ALWAYS_INLINE vec vec_set(float x) {
     return _mm512_set1_ps(x);
 }
-
-ALWAYS_INLINE __m512 ps_exp(__m512 x) {
-    __m512 t = _mm512_fmadd_ps(x, ps_set(PITH_LOG2_E), ps_set(PITH_ROUND_MAGIC));
-    __m512 n = _mm512_sub_ps(t, ps_set(PITH_ROUND_MAGIC));
-    __m512 r =
-        _mm512_fmadd_ps(n, ps_set(-PITH_LN2_LOW), _mm512_fmadd_ps(n, ps_set(-PITH_LN2_HIGH), x));
-    __m512 q = _mm512_fmadd_ps(ps_set(PITH_EXP_6), r, ps_set(PITH_EXP_5));
-    q = _mm512_fmadd_ps(q, r, ps_set(PITH_EXP_4));
-    q = _mm512_fmadd_ps(q, r, ps_set(PITH_EXP_3));
-    q = _mm512_fmadd_ps(q, r, ps_set(PITH_EXP_2));
-    q = _mm512_fmadd_ps(q, r, ps_set(1.0f));
-    q = _mm512_fmadd_ps(q, r, ps_set(1.0f));
-    __m512i y =
-        _mm512_add_epi32(_mm512_castps_si512(q), _mm512_slli_epi32(_mm512_castps_si512(t), 23));
-    __mmask16 above = _mm512_cmp_ps_mask(x, ps_set(PITH_EXP_MAX), _CMP_GT_OQ);
-    __mmask16 not_below = _mm512_cmp_ps_mask(x, ps_set(PITH_EXP_MIN), _CMP_NLT_UQ); /* NaN too */
-    __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-    __m512 result = _mm512_mask_mov_ps(_mm512_castsi512_ps(y), above, ps_set(INFINITY));
-    return _mm512_mask_mov_ps(_mm512_maskz_mov_ps(not_below, result), nan, x);
+ALWAYS_INLINE vec vec_add(vec a, vec b) {
+    return _mm512_add_ps(a, b);
 }
-
-ALWAYS_INLINE __m512 ps_abs(__m512 x) {
+ALWAYS_INLINE vec vec_sub(vec a, vec b) {
+    return _mm512_sub_ps(a, b);
+}
+ALWAYS_INLINE vec vec_mul(vec a, vec b) {
+    return _mm512_mul_ps(a, b);
+}
+ALWAYS_INLINE vec vec_div(vec a, vec b) {
+    return _mm512_div_ps(a, b);
+}
+/* a * b + c, rounded once. */
+ALWAYS_INLINE vec vec_fma(vec a, vec b, vec c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+ALWAYS_INLINE vec vec_abs(vec x) {
     return _mm512_abs_ps(x);
 }
-
-ALWAYS_INLINE __m512 ps_negate(__m512 x) {
+ALWAYS_INLINE vec vec_negate(vec x) {
     return _mm512_castsi512_ps(
         _mm512_xor_si512(_mm512_castps_si512(x), _mm512_set1_epi32(INT32_MIN)));
 }
 
-ALWAYS_INLINE __m512 ps_tanh(__m512 x) {
-    __m512 s = _mm512_mul_ps(x, x), a = ps_abs(x);
-    __m512 p = _mm512_fmadd_ps(ps_set(PITH_TANH_4), s, ps_set(PITH_TANH_3));
-    p = _mm512_fmadd_ps(p, s, ps_set(PITH_TANH_2));
-    p = _mm512_fmadd_ps(p, s, ps_set(PITH_TANH_1));
-    p = _mm512_fmadd_ps(p, s, ps_set(PITH_TANH_0));
-    __m512 small = _mm512_fmadd_ps(_mm512_mul_ps(x, s), p, x);
-    __m512 e = _mm512_add_ps(ps_exp(_mm512_add_ps(a, a)), ps_set(1.0f));
-    __m512 large = _mm512_sub_ps(ps_set(1.0f), _mm512_div_ps(ps_set(2.0f), e));
-    const __m512i sign = _mm512_set1_epi32(INT32_MIN); /* sign ? x : large */
-    large = _mm512_castsi512_ps(
-        _mm512_ternarylogic_epi32(sign, _mm512_castps_si512(x), _mm512_castps_si512(large), 0xCA));
-    return _mm512_mask_mov_ps(large, _mm512_cmp_ps_mask(a, ps_set(PITH_TANH_EDGE), _CMP_LT_OQ),
-                              small);
+/* ---- Choice ---- */
+
+/* a < b; false where one is NaN. */
+ALWAYS_INLINE vec_mask vec_less(vec a, vec b) {
+    return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+/* !(a < b): true where one is NaN. */
+ALWAYS_INLINE vec_mask vec_not_less(vec a, vec b) {
+    return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ);
+}
+ALWAYS_INLINE vec_mask vec_is_nan(vec x) {
+    return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+}
+/* mask ? yes : no */
+ALWAYS_INLINE vec vec_choose(vec_mask mask, vec yes, vec no) {
+    return _mm512_mask_mov_ps(no, mask, yes);
+}
+/* x where the mask is set, else +0. */
+ALWAYS_INLINE vec vec_keep(vec_mask mask, vec x) {
+    return _mm512_maskz_mov_ps(mask, x);
+}
+/* Lanes e of which begin <= first + e < end. */
+ALWAYS_INLINE vec_mask vec_between(uint32_t begin, uint32_t end, uint32_t first) {
+    const __m512i t =
+        _mm512_add_epi32(_mm512_set1_epi32((int)first),
+                         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    return _mm512_cmpge_epu32_mask(t, _mm512_set1_epi32((int)begin)) &
+           _mm512_cmplt_epu32_mask(t, _mm512_set1_epi32((int)end));
+}
+/* v in the first n lanes, `old` in the others. */
+ALWAYS_INLINE vec vec_keep_n(vec old, vec v, uint32_t n) {
+    return _mm512_mask_mov_ps(old, first_lanes(n), v);
+}
+/* Larger of two; `old` where x is NaN: maxps gives its second operand then. */
+ALWAYS_INLINE vec vec_larger(vec x, vec old) {
+    return _mm512_max_ps(x, old);
+}
+/* |x| with the sign of `sign`; x >= 0. */
+ALWAYS_INLINE vec vec_copy_sign(vec x, vec sign) {
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(
+        _mm512_set1_epi32(INT32_MIN), _mm512_castps_si512(sign), _mm512_castps_si512(x), 0xCA));
+}
+/* x * 2^n: n is in the low bits of t, which is PITH_ROUND_MAGIC + n. */
+ALWAYS_INLINE vec vec_times_power(vec x, vec t) {
+    __m512i n = _mm512_slli_epi32(_mm512_castps_si512(t), 23);
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), n));
 }
 
-ALWAYS_INLINE __m512 ps_silu(__m512 x) {
-    return _mm512_div_ps(x, _mm512_add_ps(ps_set(1.0f), ps_exp(ps_negate(x))));
-}
-
-ALWAYS_INLINE __m512 ps_gelu(__m512 x) {
-    __m512 inner = _mm512_fmadd_ps(_mm512_mul_ps(x, x), ps_set(PITH_GELU_A), ps_set(PITH_GELU_B));
-    return _mm512_div_ps(x, _mm512_add_ps(ps_set(1.0f), ps_exp(_mm512_mul_ps(x, inner))));
-}
-
-ALWAYS_INLINE __m512 ps_gelu_erf(__m512 x) {
-    __m512 z = _mm512_mul_ps(ps_abs(x), ps_set(PITH_SQRT_HALF));
-    __m512 t = _mm512_div_ps(ps_set(1.0f), _mm512_fmadd_ps(z, ps_set(PITH_ERFC_T), ps_set(1.0f)));
-    __m512 p = _mm512_fmadd_ps(ps_set(PITH_ERFC_9), t, ps_set(PITH_ERFC_8));
-    p = _mm512_fmadd_ps(p, t, ps_set(PITH_ERFC_7));
-    p = _mm512_fmadd_ps(p, t, ps_set(PITH_ERFC_6));
-    p = _mm512_fmadd_ps(p, t, ps_set(PITH_ERFC_5));
-    p = _mm512_fmadd_ps(p, t, ps_set(PITH_ERFC_4));
-    p = _mm512_fmadd_ps(p, t, ps_set(PITH_ERFC_3));
-    p = _mm512_fmadd_ps(p, t, ps_set(PITH_ERFC_2));
-    p = _mm512_fmadd_ps(p, t, ps_set(PITH_ERFC_1));
-    __m512 e = _mm512_mul_ps(ps_set(0.5f), ps_exp(ps_negate(_mm512_mul_ps(z, z))));
-    __m512 h = _mm512_mul_ps(e, _mm512_mul_ps(p, t));
-    __mmask16 negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
-    return _mm512_mul_ps(x, _mm512_mask_mov_ps(_mm512_sub_ps(ps_set(1.0f), h), negative, h));
-}
-
-ALWAYS_INLINE __m512 ps_relu2(__m512 x) {
-    __mmask16 negative = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
-    __m512 m = _mm512_mask_mov_ps(x, negative, _mm512_setzero_ps());
-    return _mm512_mul_ps(m, m);
-}
+/* ---- All lanes together ---- */
 
 /* pith_fold_lanes */
-ALWAYS_INLINE float ps_fold(__m512 lanes) {
-    __m256 s8 = _mm256_add_ps(_mm512_castps512_ps256(lanes), _mm512_extractf32x8_ps(lanes, 1));
+ALWAYS_INLINE float vec_fold(const vec s[1]) {
+    __m256 s8 = _mm256_add_ps(_mm512_castps512_ps256(s[0]), _mm512_extractf32x8_ps(s[0], 1));
     __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
     __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
     return _mm_cvtss_f32(_mm_add_ss(s2, _mm_shuffle_ps(s2, s2, 1)));
 }
+/* Largest lane; none is NaN. */
+ALWAYS_INLINE float vec_largest(vec v) {
+    return _mm512_reduce_max_ps(v);
+}
+
+/* Magnitudes as integers: NaN and infinity come out on top. */
+ALWAYS_INLINE vec_bits vec_magnitude(vec x) {
+    return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(INT32_MAX));
+}
+ALWAYS_INLINE vec_bits vec_bits_larger(vec_bits a, vec_bits b) {
+    return _mm512_max_epu32(a, b);
+}
+ALWAYS_INLINE uint32_t vec_bits_largest(vec_bits v) {
+    return _mm512_reduce_max_epu32(v);
+}
+
+/* int8 codes of 16 values: x * inverse rounded to nearest even. */
+ALWAYS_INLINE void vec_store_codes(int8_t code[16], const vec x[1], float inverse) {
+    __m512i q = _mm512_cvtps_epi32(_mm512_mul_ps(x[0], vec_set(inverse)));
+    _mm_storeu_si128((__m128i *)(void *)code, _mm512_cvtsepi32_epi8(q));
+}
+
+#include "kernel/vector_math.h"
 
 #endif
