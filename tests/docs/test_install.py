@@ -3,6 +3,7 @@
 program runs from there. tests/docs/test_install.py BUILD_FOLDER EXAMPLE.c MODEL.gguf"""
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,20 @@ def run(*command, **options):
     if result.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {result.returncode}: {result.stdout}{result.stderr}")
     return result.stdout
+
+
+def finds_itself(source, libdir):
+    """pith.pc of a library folder of several parts: what it names is the tree it lies in, wherever that is."""
+    with tempfile.TemporaryDirectory(prefix="pith-pc-") as folder:
+        run("cmake", "-S", source, "-B", f"{folder}/build", f"-DCMAKE_INSTALL_LIBDIR={libdir}")
+        place = f"{folder}/moved/{libdir}/pkgconfig"
+        os.makedirs(place)
+        shutil.copy(f"{folder}/build/pith.pc", place)
+        env = dict(os.environ, PKG_CONFIG_PATH=place)
+        for name, expected in (("prefix", ""), ("libdir", libdir), ("includedir", "include")):
+            value = os.path.realpath(run("pkg-config", f"--variable={name}", "pith", env=env).strip())
+            wanted = os.path.realpath(f"{folder}/moved/{expected}")
+            assert value == wanted, (libdir, name, value, wanted)
 
 
 def main():
@@ -30,7 +45,9 @@ def main():
         assert version.startswith("pith "), version
         headers = sorted(os.listdir(f"{prefix}/include"))
         assert headers == ["pith.h"], headers
-    print("1 passed, 0 failed")
+    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    finds_itself(source, "lib/x86_64-linux-gnu")
+    print("2 passed, 0 failed")
 
 
 if __name__ == "__main__":
