@@ -263,8 +263,10 @@ static void tell_assumptions(const pith_gguf *gguf, const pith_model *outline,
     if (work->kv_elements <= 0)
         pith_estimate_note(out, "the keys do not tell the size of the KV cache");
     uint32_t count = 1;
-    pith_gguf_get_u32(gguf, "split.count", 0, PITH_GGUF_MAX_SHARDS, &count, NULL, NULL);
-    if (count > pith_gguf_n_shards(gguf))
+    bool found = false; /* a count that is none, or too large a one, is one part as well */
+    pith_status status =
+        pith_gguf_get_u32(gguf, "split.count", 0, PITH_GGUF_MAX_SHARDS, &count, &found, NULL);
+    if (status != PITH_OK || count > pith_gguf_n_shards(gguf))
         pith_estimate_note(out,
                            "this is one part of a split model: the other parts are not counted");
 }

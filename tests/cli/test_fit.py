@@ -176,6 +176,18 @@ def case_sizes_beyond_any_memory():
             expect(all(not row["fits"] and row["kv_bytes"] > 1 << 62 for row in memory["contexts"]) and "want" not in fit, memory)
 
 
+def case_a_part_of_a_split_model_is_said_to_be_one():
+    for count in (2, 1001, (1 << 32) - 1):  # 1000 parts are the limit
+        keys = [string("general.architecture") + (8).to_bytes(4, "little") + string("odd"),
+                string("split.count") + (4).to_bytes(4, "little") + count.to_bytes(4, "little")]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "odd-00001-of-00002.gguf")
+            with open(path, "wb") as file:
+                file.write(b"GGUF" + (3).to_bytes(4, "little") + bytes(8) + len(keys).to_bytes(8, "little") + b"".join(keys))
+            fit = answer("fit", path, "--no-probe")[0]
+            expect(not fit["whole"] and any("one part of a split" in note for note in fit["notes"]), count, fit)
+
+
 def case_what_is_no_model():
     with tempfile.TemporaryDirectory() as folder:
         junk = os.path.join(folder, "junk.gguf")
