@@ -29,10 +29,12 @@ enum {
     MEMORY_SHARE = 4, /* of what is free, at most a quarter */
     DEPTH = 2048,     /* tokens before a step, where the model takes as many */
     SHORT_ROWS = 32,  /* a short prompt */
+    LEAST_ROWS = 4,   /* of it, on a slow machine */
     MAX_SAMPLES = 40,
     SPARE_TOKENS = 2 * MAX_SAMPLES,
     TOKEN_MS = 220, /* for tokens at one depth */
     STEP_MS = 110,  /* a full step; layers are chosen for it */
+    SLOW_MS = 800,  /* a step of a slow machine: it has fewer rows then */
     MOST_MS = 1500  /* of all timing: past it one sample is enough */
 };
 
@@ -187,10 +189,18 @@ static double per_token(const pith_model_part *p, const pith_model *whole, doubl
     return more > 0 && ns > 0 ? ns / more * all : 0;
 }
 
+/* A row costs at most what a token alone does, so the step takes SLOW_MS at most. */
+static uint32_t short_rows(const stage *s, double token_ns) {
+    double most = SLOW_MS * 1e6 / token_ns;
+    uint32_t rows = most < LEAST_ROWS   ? LEAST_ROWS
+                    : most < SHORT_ROWS ? (uint32_t)most
+                                        : SHORT_ROWS;
+    return s->engine->step_limit < rows ? s->engine->step_limit : rows;
+}
+
 static pith_status rehearse_tokens(stage *s, uint32_t depth, pith_speed_model *out,
                                    pith_error *error) {
     double near = 0, far = 0, few = 0;
-    uint32_t rows = s->engine->step_limit < SHORT_ROWS ? s->engine->step_limit : SHORT_ROWS;
     timing t = {.rows = 1, .budget_ms = TOKEN_MS, .least = 5};
     pith_status status = time_steps(s, &t, &near, error);
     if (status != PITH_OK) return status;
@@ -202,17 +212,27 @@ static pith_status rehearse_tokens(stage *s, uint32_t depth, pith_speed_model *o
         if (status == PITH_OK) out->token_kv_ns = per_token(s->part, s->whole, far - near, depth);
     }
     if (status != PITH_OK) return status;
-    t = (timing){.rows = rows, .least = 2, .is_warm = true};
+    t = (timing){.rows = short_rows(s, near), .least = 2, .is_warm = true};
     status = time_steps(s, &t, &few, error);
-    out->short_rows = (int32_t)rows;
+    out->short_rows = (int32_t)t.rows;
     out->short_ns = whole_time(s, few, prompt_scales(s));
     return status;
+}
+
+/* Rows of a full step: fewer where even a few layers would take long. There products decide, and a
+ * row costs the same in any step. */
+static uint32_t full_rows(const stage *s, uint32_t depth, const pith_speed_model *speed) {
+    double share = (double)s->part->model.hparams.n_layer / s->part->n_all;
+    double row_ns = share * (speed->short_ns / speed->short_rows + speed->token_kv_ns * depth);
+    uint32_t rows = s->engine->step_limit, least = (uint32_t)speed->short_rows;
+    double most = row_ns > 0 ? SLOW_MS * 1e6 / row_ns : rows;
+    return most >= rows ? rows : most > least ? (uint32_t)most : least;
 }
 
 static pith_status rehearse_prompts(stage *s, uint32_t depth, pith_speed_model *out,
                                     pith_error *error) {
     double full = 0, deep = 0;
-    uint32_t rows = s->engine->step_limit;
+    uint32_t rows = full_rows(s, depth, out);
     timing t = {.rows = rows, .least = 3, .is_warm = true}; /* the median leaves a cold one out */
     pith_status status = time_steps(s, &t, &full, error);
     if (status != PITH_OK) return status;

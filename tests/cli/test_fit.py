@@ -188,6 +188,20 @@ def case_a_part_of_a_split_model_is_said_to_be_one():
             expect(not fit["whole"] and any("one part of a split" in note for note in fit["notes"]), count, fit)
 
 
+def case_a_slow_machine_is_timed_with_fewer_rows():
+    """One thread of plain C takes some 0.1 s for a token; steps of 256 rows would make the probe take half a minute."""
+    model = default_model()
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["PITH_CPU"] = "ref"
+        try:
+            fit = answer("fit", model, "-t", "1", home=home)[0]
+        finally:
+            del os.environ["PITH_CPU"]
+        steps = json.load(open(records(home)[0], encoding="utf-8"))["estimate"]
+        expect(4 <= steps["short_rows"] < 32 and steps["short_rows"] <= steps["step_rows"] < 256, steps)
+        expect(fit["speed"]["prefill_tps"] > 0.3 * fit["speed"]["decode_tps"], fit["speed"])
+
+
 def case_what_is_no_model():
     with tempfile.TemporaryDirectory() as folder:
         junk = os.path.join(folder, "junk.gguf")
