@@ -162,7 +162,7 @@ typedef void pith_attend_kernel(const pith_attend *args);
 typedef void pith_merge_kernel(float *M, float *L, float *O, float m, float l, const float *o,
                                uint32_t head_dim_v);
 
-/* One token of one KV head into a page at slot t (0..63). */
+/* One token of one KV head into a page at slot t (0..63). int8: head_dim is a multiple of 32. */
 typedef struct pith_kv_put {
     void *k, *v;              /* the page */
     float *k_scale, *v_scale; /* [64], int8 only */

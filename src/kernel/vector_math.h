@@ -28,7 +28,7 @@ ALWAYS_INLINE vec vec_exp(vec x) {
     q = vec_fma(q, r, vec_set(1.0f));
     q = vec_fma(q, r, vec_set(1.0f));
     vec y = vec_times_power(q, t);
-    y = vec_choose(vec_less(vec_set(PITH_EXP_MAX), x), vec_set(INFINITY), y);
+    y = vec_choose(vec_greater(x, vec_set(PITH_EXP_MAX)), vec_set(INFINITY), y);
     y = vec_keep(vec_not_less(x, vec_set(PITH_EXP_MIN)), y);
     return vec_choose(vec_is_nan(x), x, y);
 }

@@ -81,9 +81,12 @@ ALWAYS_INLINE vec vec_negate(vec x) {
 
 /* ---- Choice ---- */
 
-/* a < b; false where one is NaN. */
+/* a < b, a > b: false where one is NaN. */
 ALWAYS_INLINE vec_mask vec_less(vec a, vec b) {
     return vcltq_f32(a, b);
+}
+ALWAYS_INLINE vec_mask vec_greater(vec a, vec b) {
+    return vcgtq_f32(a, b);
 }
 /* !(a < b): true where one is NaN. */
 ALWAYS_INLINE vec_mask vec_not_less(vec a, vec b) {

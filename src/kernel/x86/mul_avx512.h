@@ -4,7 +4,7 @@
  *
  * A tile is up to 12 tokens with one panel. Weights are unpacked once per tile; each 64-byte
  * code group meets each token in one vpdpbusd whose activation operand is 4 bytes broadcast from
- * memory. Only mul_*_avx512.c include this. */
+ * memory. Users: mul_*_avx512.c, and attend_avx512.c for int8 scores. */
 #ifndef PITH_KERNEL_X86_MUL_AVX512_H
 #define PITH_KERNEL_X86_MUL_AVX512_H
 
@@ -20,9 +20,8 @@
 enum { TILE_MAX = 12, FEW_TOKENS = 8, SOME_TOKENS = 32 };
 
 /* Software prefetch of weights, for few tokens. One or two are bound by memory: lines go to L1.
- * More are bound by products:
- * lines go to L2, further ahead, since the tokens' rows want L1 for themselves. Distances:
- * measured. */
+ * More are bound by products: lines go to L2, further ahead, since the tokens' rows want L1 for
+ * themselves. Distances: measured on Zen 4. */
 enum { PREFETCH_L1_TOKENS = 2, AHEAD_L1 = 4096, AHEAD_L2 = 6144 };
 
 /* acc += sum of 4 products of bytes (w unsigned, x signed) in each 32-bit lane. As text, because

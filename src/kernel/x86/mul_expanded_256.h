@@ -22,6 +22,28 @@ typedef struct expansion {
     pith_type form;     /* FORM_ of codes_256.h */
 } expansion;
 
+ALWAYS_INLINE expansion expansion_of(const pith_type type) {
+    switch (type) {
+    case PITH_TYPE_NVFP4:
+        return (expansion){expand_nvfp4, 4 * sizeof(pith_panel_nvfp4), FORM_FLOATS};
+    case PITH_TYPE_IQ1_S: return (expansion){expand_iq1_s, sizeof(pith_panel_iq1_s), FORM_HALVES};
+    case PITH_TYPE_IQ1_M: return (expansion){expand_iq1_m, sizeof(pith_panel_iq1_m), FORM_HALVES};
+    case PITH_TYPE_IQ2_XXS:
+        return (expansion){expand_iq2_xxs, sizeof(pith_panel_iq2_xxs), FORM_HALVES_BOOK};
+    case PITH_TYPE_IQ2_XS:
+        return (expansion){expand_iq2_xs, sizeof(pith_panel_iq2_xs), FORM_HALVES_BOOK};
+    case PITH_TYPE_IQ2_S:
+        return (expansion){expand_iq2_s, sizeof(pith_panel_iq2_s), FORM_HALVES_BOOK};
+    case PITH_TYPE_IQ3_XXS:
+        return (expansion){expand_iq3_xxs, sizeof(pith_panel_iq3_xxs), FORM_HALVES_BOOK};
+    case PITH_TYPE_IQ3_S: return (expansion){expand_iq3_s, sizeof(pith_panel_iq3_s), FORM_HALVES};
+    case PITH_TYPE_TQ1_0: return (expansion){expand_tq1_0, sizeof(pith_panel_tq1_0), FORM_HALVES};
+    case PITH_TYPE_Q1_0: return (expansion){expand_q1_0, 2 * sizeof(pith_panel_q1_0), FORM_GROUP};
+    case PITH_TYPE_Q2_0: return (expansion){expand_q2_0, 4 * sizeof(pith_panel_q2_0), FORM_GROUP};
+    default: return (expansion){NULL, 0, type}; /* not one of them */
+    }
+}
+
 /* Up to PASS tokens from t0 with one panel. */
 ALWAYS_INLINE void pass_expanded(const pith_mul *args, const expansion *how, uint32_t p,
                                  uint32_t t0, uint32_t tokens, const pith_type form) {
@@ -50,7 +72,7 @@ ALWAYS_INLINE void mul_form(const pith_mul *args, const expansion *how, const pi
     }
 }
 
-static void mul_expanded(const pith_mul *args, const expansion *how) {
+static void mul_as(const pith_mul *args, const expansion *how) {
     switch (how->form) {
     case FORM_GROUP: mul_form(args, how, FORM_GROUP); break;
     case FORM_HALVES: mul_form(args, how, FORM_HALVES); break;
@@ -58,6 +80,11 @@ static void mul_expanded(const pith_mul *args, const expansion *how) {
     case FORM_FLOATS: mul_form(args, how, FORM_FLOATS); break;
     default: break;
     }
+}
+
+ALWAYS_INLINE void mul_expanded(const pith_mul *args, const pith_type type) {
+    const expansion how = expansion_of(type);
+    mul_as(args, &how);
 }
 
 #endif

@@ -89,9 +89,12 @@ ALWAYS_INLINE vec vec_negate(vec x) {
 
 /* ---- Choice ---- */
 
-/* a < b; false where one is NaN. */
+/* a < b, a > b: false where one is NaN. */
 ALWAYS_INLINE vec_mask vec_less(vec a, vec b) {
     return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+ALWAYS_INLINE vec_mask vec_greater(vec a, vec b) {
+    return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
 }
 /* !(a < b): true where one is NaN. */
 ALWAYS_INLINE vec_mask vec_not_less(vec a, vec b) {

@@ -5,25 +5,12 @@
 #ifndef PITH_KERNEL_X86_WORDS_AVX512_H
 #define PITH_KERNEL_X86_WORDS_AVX512_H
 
-#include "kernel/inline.h"
-
-#include <immintrin.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-enum { WORDS_AHEAD = 4096 };
+#include "kernel/x86/book_entries.h"
 
 typedef __m512i words16;
 
 ALWAYS_INLINE words16 words_load(const void *unit) {
     return _mm512_loadu_si512(unit);
-}
-
-/* Where a panel is read from front to back: a later line comes to L1. */
-ALWAYS_INLINE void words_ahead(const void *unit) {
-    _mm_prefetch((const char *)unit + WORDS_AHEAD, _MM_HINT_T0);
 }
 
 ALWAYS_INLINE words16 words_next(const void *unit) {
@@ -99,34 +86,6 @@ ALWAYS_INLINE words16 bytes_look(const void *table, words16 v) {
 ALWAYS_INLINE words16 words_spread(words16 v, int which) {
     __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C));
     return _mm512_shuffle_epi8(v, _mm512_add_epi8(order, _mm512_set1_epi8((char)which)));
-}
-
-/* Indexes into code books are read one by one from memory: sixteen loads beat a gather on many
- * machines. at: words of 16 rows, in which an index is the word itself or (is_byte) its first byte.
- * Indexes that were computed must have been stored long before: a vector that is still on its way
- * to the cache is handed on one load a cycle. */
-ALWAYS_INLINE size_t index_at(const uint8_t *at, int row, const bool is_byte) {
-    uint32_t word;
-    if (is_byte) return at[4 * row];
-    memcpy(&word, at + 4 * row, sizeof word);
-    return word;
-}
-
-/* Entries of rows r .. r + 3. */
-ALWAYS_INLINE __m128i four_words(const uint32_t *table, const uint8_t *at, int r,
-                                 const bool is_byte) {
-    __m128i a = _mm_cvtsi32_si128((int32_t)table[index_at(at, r, is_byte)]);
-    __m128i b = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 1, is_byte)]);
-    __m128i c = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 2, is_byte)]);
-    __m128i d = _mm_cvtsi32_si128((int32_t)table[index_at(at, r + 3, is_byte)]);
-    return _mm_unpacklo_epi64(_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d));
-}
-
-/* Entries of rows r and r + 1. */
-ALWAYS_INLINE __m128i two_entries(const uint64_t *table, const uint8_t *at, int r,
-                                  const bool is_byte) {
-    return _mm_set_epi64x((int64_t)table[index_at(at, r + 1, is_byte)],
-                          (int64_t)table[index_at(at, r, is_byte)]);
 }
 
 ALWAYS_INLINE __m512i four_quarters(const __m128i q[4]) {
