@@ -89,8 +89,9 @@ static inline void rank_pair(const pith_tokenizer *t, pith_merge_order order, st
 static inline void rank_bytes(const pith_tokenizer *t, struct few *few, const char *data) {
     const unsigned char *bytes = (const unsigned char *)data;
     for (unsigned i = 0; i + 1 < few->n; i++) {
-        few->rank[i] = t->byte_ranks[(size_t)bytes[i] << 8 | bytes[i + 1]];
-        few->joined[i] = PITH_PIECE_NONE; /* asked for by rank if it comes to that */
+        const pith_byte_pair *pair = &t->byte_pairs[(size_t)bytes[i] << 8 | bytes[i + 1]];
+        few->rank[i] = pair->rank;
+        few->joined[i] = pair->joined;
     }
     few->rank[few->n - 1] = PITH_PIECE_NONE;
 }
@@ -100,7 +101,7 @@ static inline uint64_t merge_few(const pith_tokenizer *t, pith_merge_order order
                                  const char *data, unsigned least) {
     const unsigned n = few->n;
     uint64_t steps = 0;
-    if (order == PITH_ORDER_RULES && t->byte_ranks)
+    if (order == PITH_ORDER_RULES && t->byte_pairs)
         rank_bytes(t, few, data);
     else
         for (unsigned i = 0; i < n; i++) rank_pair(t, order, few, i, data);
@@ -115,12 +116,12 @@ static inline uint64_t merge_few(const pith_tokenizer *t, pith_merge_order order
             }
         if (best == PITH_PIECE_NONE) break;
         unsigned gone = few->next[at], after = few->next[gone];
-        uint32_t joined = few->joined[at];
-        few->piece[at] = joined == PITH_PIECE_NONE ? t->merges.joined[best] : joined;
+        few->piece[at] = few->joined[at];
         unsigned before = at > 0 ? few->before[at] : at;
         if (order == PITH_ORDER_RULES) { /* both neighbours' rules come side by side */
-            pith_merge_expect(&t->merges, few->piece[at], few->piece[after < few->n ? after : at]);
-            pith_merge_expect(&t->merges, few->piece[before], few->piece[at]);
+            uint32_t right = few->piece[after < few->n ? after : at];
+            (void)pith_merge_expect(&t->merges, few->piece[at], right);
+            (void)pith_merge_expect(&t->merges, few->piece[before], few->piece[at]);
         }
         few->rank[gone] = PITH_PIECE_NONE;
         few->next[at] = (uint8_t)after;

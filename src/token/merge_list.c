@@ -83,6 +83,13 @@ static pith_status read_line(const pith_tokenizer *t, uint32_t rank, pith_span m
     return PITH_OK;
 }
 
+/* The rule of two bytes, unless they have one. */
+static void note_byte_pair(pith_tokenizer *t, const char *form, uint32_t rank, uint32_t joined) {
+    const unsigned char *bytes = (const unsigned char *)form;
+    pith_byte_pair *pair = &t->byte_pairs[(size_t)bytes[0] << 8 | bytes[1]];
+    if (pair->rank == PITH_PIECE_NONE) *pair = (pith_byte_pair){rank, joined};
+}
+
 /* Rules of a block; *guess: the token expected next. */
 static pith_status add_rules(pith_tokenizer *t, struct block *block, uint32_t *guess,
                              pith_error *error) {
@@ -106,7 +113,10 @@ static pith_status add_rules(pith_tokenizer *t, struct block *block, uint32_t *g
         *guess = rule.joined + 1;
         uint8_t type =
             rule.joined < t->n_tokens ? t->types[rule.joined] : (uint8_t)PITH_TOKEN_NORMAL;
-        if (type != PITH_TOKEN_CONTROL && type != PITH_TOKEN_UNKNOWN) rules[n++] = rule;
+        if (type == PITH_TOKEN_CONTROL || type == PITH_TOKEN_UNKNOWN) continue;
+        if (t->byte_pairs && line->left_size == 1 && line->right_size == 1)
+            note_byte_pair(t, line->form, t->merges.n + n, rule.joined);
+        rules[n++] = rule;
     }
     if (!pith_merge_rules_append(&t->merges, rules, n))
         return pith_fail(error, PITH_ERROR_FORMAT, "the index of merges cannot be built");
@@ -131,23 +141,12 @@ static pith_status read_lines(pith_tokenizer *t, const pith_vocab_source *source
     return status;
 }
 
-/* Words start as bytes, so ranks of two bytes are asked most: a table of their own. */
-static pith_status rank_bytes(pith_tokenizer *t, pith_error *error) {
-    t->byte_ranks = pith_alloc_array(65536, sizeof *t->byte_ranks);
-    if (!t->byte_ranks) return pith_fail_memory(error, "merges", 65536 * sizeof *t->byte_ranks);
-    memset(t->byte_ranks, 0xFF, 65536 * sizeof *t->byte_ranks);
-    uint32_t most = 0; /* the highest number of a single byte */
-    for (unsigned a = 0; a < 256; a++) most = t->byte_pieces[a] > most ? t->byte_pieces[a] : most;
-    for (uint32_t i = 0; i < t->merges.n_slots; i++) {
-        pith_merge_rule rule = t->merges.slots[i];
-        if (rule.left > most || rule.right > most) continue;
-        pith_span left = pith_piece_at(&t->pieces, rule.left);
-        pith_span right = pith_piece_at(&t->pieces, rule.right);
-        if (left.size != 1 || right.size != 1) continue;
-        size_t pair = (size_t)(unsigned char)left.data[0] << 8 | (unsigned char)right.data[0];
-        t->byte_ranks[pair] = rule.rank;
-    }
-    return PITH_OK;
+/* Words start as bytes, so rules of two bytes are asked for most: a table of their own. */
+static bool make_byte_pairs(pith_tokenizer *t) {
+    const size_t n = 65536;
+    t->byte_pairs = pith_alloc_array(n, sizeof *t->byte_pairs);
+    if (t->byte_pairs) memset(t->byte_pairs, 0xFF, n * sizeof *t->byte_pairs);
+    return t->byte_pairs;
 }
 
 /* Every single byte is a symbol, token or not. */
@@ -167,10 +166,9 @@ pith_status pith_merges_load(pith_tokenizer *tokenizer, const pith_vocab_source 
     t->order = source->n_merges ? PITH_ORDER_RULES : PITH_ORDER_IDS;
     bool good = block && pith_merge_rules_init(&t->merges, source->n_merges) &&
                 (t->form != PITH_FORM_MAPPED || number_bytes(t));
+    if (good && t->form == PITH_FORM_MAPPED && source->n_merges) good = make_byte_pairs(t);
     pith_status status = good ? read_lines(t, source, block, error)
                               : pith_fail_memory(error, "merges", source->n_merges);
     pith_free(block);
-    if (status == PITH_OK && t->form == PITH_FORM_MAPPED && source->n_merges)
-        status = rank_bytes(t, error);
     return status;
 }

@@ -10,7 +10,6 @@
 #include "token/merge_rules.h"
 
 #include "base/clock.h"
-#include "base/memory.h"
 
 #include <string.h>
 
@@ -22,21 +21,19 @@ bool pith_merge_rules_init(pith_merge_rules *rules, uint32_t n) {
     uint64_t secret[2] = {pith_clock_ns(), (uint64_t)(uintptr_t)rules};
     rules->seed = pith_hash(secret, sizeof secret, 1);
     rules->n_slots = n * 2 + 16;
-    if (!pith_wide_table_open(&rules->memory, rules->n_slots, sizeof *rules->slots)) return false;
-    rules->slots = rules->memory.data;
-    rules->joined = pith_alloc_array(n ? n : 1, sizeof *rules->joined);
     rules->some_shift = 32 - FEWEST_BITS;
     while (rules->some_shift > 8 && n >> (29 - rules->some_shift)) rules->some_shift--;
-    rules->some = pith_alloc_zero((size_t)1 << (32 - rules->some_shift - 6), sizeof *rules->some);
-    if (!rules->joined || !rules->some) return false;
-    memset(rules->slots, 0xFF, rules->n_slots * sizeof *rules->slots);
+    const size_t n_all = (size_t)rules->n_slots + 1, n_bits = (size_t)1 << (32 - rules->some_shift);
+    const size_t n_behind = n_bits / 8 / sizeof *rules->slots; /* slots' room for the bits */
+    if (!pith_wide_table_open(&rules->memory, n_all + n_behind, sizeof *rules->slots)) return false;
+    rules->slots = rules->memory.data;
+    rules->some = (uint64_t *)(void *)(rules->slots + n_all);
+    memset(rules->slots, 0xFF, n_all * sizeof *rules->slots);
     return true;
 }
 
 void pith_merge_rules_deinit(pith_merge_rules *rules) {
     pith_wide_table_close(&rules->memory);
-    pith_free(rules->joined);
-    pith_free(rules->some);
     *rules = (pith_merge_rules){0};
 }
 
@@ -63,9 +60,7 @@ bool pith_merge_rules_append(pith_merge_rules *rules, const pith_merge_rule *add
         pith_prefetch(&rules->slots[places[i]]);
     }
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t rank = rules->n++;
-        pith_merge_rule rule = {added[i].left, added[i].right, rank, added[i].joined};
-        rules->joined[rank] = rule.joined;
+        pith_merge_rule rule = {added[i].left, added[i].right, rules->n++, added[i].joined};
         if (!put(rules, places[i], rule)) return false;
     }
     return true;

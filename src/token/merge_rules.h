@@ -14,10 +14,14 @@ typedef struct pith_merge_rule {
     uint32_t joined;      /* the piece that comes out */
 } pith_merge_rule;
 
+/* The rule of two bytes. */
+typedef struct pith_byte_pair {
+    uint32_t rank, joined; /* PITH_PIECE_NONE: they do not merge */
+} pith_byte_pair;
+
 typedef struct pith_merge_rules {
-    pith_merge_rule *slots; /* [n_slots] */
+    pith_merge_rule *slots; /* [n_slots + 1], the last one free */
     pith_wide_table memory; /* of the slots */
-    uint32_t *joined; /* [n] by rank: the piece that comes out, where only the rank is known */
     uint32_t n_slots, n;
     uint64_t seed;
     uint64_t *some;      /* bits by hash: 0 where no rule is. Most pairs have none, and the bits
@@ -49,9 +53,26 @@ static inline bool pith_merge_some(const pith_merge_rules *rules, uint64_t hash)
     return rules->some[bit / 64] >> bit % 64 & 1;
 }
 
-/* The rule of a pair will soon be asked for. */
-static inline void pith_merge_expect(const pith_merge_rules *rules, uint32_t left, uint32_t right) {
-    pith_prefetch(&rules->slots[pith_merge_slot(rules, pith_merge_hash(rules, left, right))]);
+/* The rule of a pair will soon be asked for. Returns the slot to start from; where no rule can be,
+ * that is the free one behind the last. No branch: it would be a guess. */
+static inline uint32_t pith_merge_expect(const pith_merge_rules *rules, uint32_t left,
+                                         uint32_t right) {
+    uint64_t hash = pith_merge_hash(rules, left, right);
+    uint32_t some = 0u - (uint32_t)pith_merge_some(rules, hash);
+    uint32_t at = (pith_merge_slot(rules, hash) & some) | (rules->n_slots & ~some);
+    pith_prefetch(&rules->slots[at]);
+    return at;
+}
+
+/* The rule of a pair from slot `at` on, or a free slot. */
+static inline const pith_merge_rule *
+pith_merge_find_from(const pith_merge_rules *rules, uint32_t left, uint32_t right, uint32_t at) {
+    for (;;) {
+        const pith_merge_rule *slot = &rules->slots[at];
+        if (slot->left == left && slot->right == right) return slot;
+        if (slot->left == PITH_PIECE_NONE) return slot;
+        at = at + 1 == rules->n_slots ? 0 : at + 1;
+    }
 }
 
 /* The rule of a pair, or NULL: they do not merge. */
@@ -59,12 +80,9 @@ static inline const pith_merge_rule *pith_merge_find(const pith_merge_rules *rul
                                                      uint32_t right) {
     uint64_t hash = pith_merge_hash(rules, left, right);
     if (!pith_merge_some(rules, hash)) return NULL;
-    for (uint32_t at = pith_merge_slot(rules, hash);;) {
-        const pith_merge_rule *slot = &rules->slots[at];
-        if (slot->left == left && slot->right == right) return slot;
-        if (slot->left == PITH_PIECE_NONE) return NULL;
-        at = at + 1 == rules->n_slots ? 0 : at + 1;
-    }
+    const pith_merge_rule *slot =
+        pith_merge_find_from(rules, left, right, pith_merge_slot(rules, hash));
+    return slot->left == left ? slot : NULL;
 }
 
 #endif

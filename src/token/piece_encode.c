@@ -3,25 +3,21 @@
  * From pieces to ids, mostly without merging:
  *
  *   1. the memo, keyed by the piece itself (up to 15 bytes): what it gave before
- *   2. the piece is a token, and merging is known to give just that token (tokenizer.whole)
- *   3. merge.c; the answers go into both memories
+ *   2. new short pieces of a batch: together, in piece_learn.c, which leaves the answers in the memo
+ *   3. others: the piece is a token, and merging is known to give just that (tokenizer.whole), or
+ *      merge.c; the answers go into both memories
  *
  * Words repeat, so step 1 serves nearly all of a text: one cache line and two compares a word.
  * Invariant: both memories only hold what merging gave; leaving them out changes no id. `whole` is
  * shared by threads and written without order (relaxed): every writer writes the same value. Read
- * next: piece_memo.h, merge.c.
+ * next: piece_memo.h, piece_learn.c.
  */
-#include "token/token_internal.h"
+#include "token/piece_learn.h"
 
 #include "base/byte_block.h"
 #include "token/byte_words.h"
 
 #include <string.h>
-
-enum {
-    AT_ONCE = 64,
-    FEW_NEW = 2 /* new pieces of that many, from which on it pays to look ahead for the next */
-};
 
 void pith_encode_append(pith_encode_run *run, int32_t id) {
     if (!pith_ids_append(run->ids, id)) run->failed = true;
@@ -40,8 +36,8 @@ void pith_encode_bytes(pith_encode_run *run, const char *data, size_t size) {
     if (unknown && t->text_unknown >= 0) pith_encode_append(run, t->text_unknown);
 }
 
-/* Steps 2 and 3. */
-static void encode_piece(pith_encode_run *run, const char *data, size_t size) {
+/* Step 3. */
+void pith_encode_piece(pith_encode_run *run, const char *data, size_t size) {
     const pith_tokenizer *t = run->tokenizer;
     uint32_t piece = PITH_PIECE_NONE;
     unsigned char whole = PITH_WHOLE_BARRED;
@@ -84,25 +80,10 @@ static void encode_long_piece(pith_encode_run *run, const char *data, size_t siz
         return;
     }
     size_t before = run->ids->size;
-    encode_piece(run, data, size);
+    pith_encode_piece(run, data, size);
     if (!run->failed)
         (void)pith_piece_memo_keep_long(memo, data, size, run->ids->data + before,
                                         run->ids->size - before);
-}
-
-static void encode_new_piece(pith_encode_run *run, pith_memo_key key, const char *data,
-                             size_t size) {
-    pith_piece_memo *memo = run->tokenizer->memo;
-    size_t before = run->ids->size;
-    run->n_new++;
-    encode_piece(run, data, size);
-    if (run->failed) return;
-    const int32_t *ids = run->ids->data + before;
-    size_t n = run->ids->size - before;
-    if (n <= PITH_MEMO_IDS)
-        pith_piece_memo_keep(memo, key, ids, n);
-    else
-        pith_piece_memo_keep_number(memo, key, pith_piece_memo_keep_long(memo, data, size, ids, n));
 }
 
 /* A piece on its way through the memo: no cell has the key of a long one. */
@@ -140,22 +121,6 @@ static inline void want_pieces(struct wanted *wanted, const pith_memo_table *tab
     }
 }
 
-/* Brings what the vocabulary says of pieces whose first cell is free into the cache, side by side:
- * three look-ups, each of which waits for the one before. */
-static void expect_new_pieces(const pith_encode_run *run, const struct wanted *wanted,
-                              pith_span text, size_t at, const size_t *ends, size_t n) {
-    const pith_piece_table *pieces = &run->tokenizer->pieces;
-    uint64_t hashes[AT_ONCE];
-    size_t n_new = 0;
-    for (size_t i = 0; i < n; at = ends[i++]) {
-        bool free = !atomic_load_explicit(&wanted[i].cell->last, memory_order_relaxed);
-        if (free && ends[i] - at <= PITH_MEMO_PIECE_BYTES)
-            hashes[n_new++] = pith_piece_table_hash(pieces, text.data + at, ends[i] - at);
-    }
-    for (int step = 0; step < 2; step++)
-        for (size_t i = 0; i < n_new; i++) pith_piece_table_expect(pieces, hashes[i], step);
-}
-
 /* A piece whose ids do not stand in the first cell. */
 static void encode_other_piece(pith_encode_run *run, const struct wanted *wanted, pith_span piece) {
     const pith_piece_memo *memo = run->tokenizer->memo;
@@ -163,10 +128,11 @@ static void encode_other_piece(pith_encode_run *run, const struct wanted *wanted
         encode_long_piece(run, piece.data, piece.size);
         return;
     }
-    uint32_t last = 0;
-    const pith_memo_cell *cell = pith_piece_memo_find(memo, wanted->key, &last);
+    uint32_t last = atomic_load_explicit(&wanted->cell->last, memory_order_relaxed);
+    const pith_memo_cell *cell = NULL;
+    if (last) cell = pith_piece_memo_find(memo, wanted->key, &last);
     if (!cell)
-        encode_new_piece(run, wanted->key, piece.data, piece.size);
+        pith_new_pieces_add(run, wanted->key, piece);
     else if (last >> PITH_MEMO_STATE_SHIFT == PITH_MEMO_ELSEWHERE)
         append_long_cell(run, &memo->long_cells[cell->ids[0]]);
     else
@@ -175,11 +141,9 @@ static void encode_other_piece(pith_encode_run *run, const struct wanted *wanted
 
 static void encode_batch(pith_encode_run *run, pith_span text, size_t at, const size_t *ends,
                          size_t n) {
-    struct wanted wanted[AT_ONCE];
+    struct wanted wanted[PITH_BATCH_PIECES];
     pith_ids *ids = run->ids;
     want_pieces(wanted, pith_memo_table_now(run->tokenizer->memo), text, at, ends, n);
-    if (run->n_new > FEW_NEW) expect_new_pieces(run, wanted, text, at, ends, n);
-    run->n_new = 0;
     if (!pith_ids_reserve(ids, n * PITH_MEMO_IDS)) {
         run->failed = true;
         return;
@@ -200,12 +164,14 @@ static void encode_batch(pith_encode_run *run, pith_span text, size_t at, const 
         out = ids->data + ids->size;
     }
     ids->size = (size_t)(out - ids->data);
+    if (run->fresh && run->fresh->n) pith_new_pieces_encode(run);
 }
 
 void pith_encode_pieces(pith_encode_run *run, pith_span text, size_t at, const size_t *ends,
                         size_t n) {
-    for (size_t i = 0; i < n && !run->failed; i += AT_ONCE) {
-        encode_batch(run, text, at, ends + i, n - i < AT_ONCE ? n - i : AT_ONCE);
-        at = ends[n - i < AT_ONCE ? n - 1 : i + AT_ONCE - 1];
+    for (size_t i = 0; i < n && !run->failed; i += PITH_BATCH_PIECES) {
+        encode_batch(run, text, at, ends + i,
+                     n - i < PITH_BATCH_PIECES ? n - i : PITH_BATCH_PIECES);
+        at = ends[n - i < PITH_BATCH_PIECES ? n - 1 : i + PITH_BATCH_PIECES - 1];
     }
 }

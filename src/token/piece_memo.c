@@ -6,7 +6,7 @@
  * twice: both cells say the same.
  *
  * The table of short pieces starts small, so that a short prompt does not pay for pages of memory
- * it hardly uses, and grows fourfold when more than a quarter is taken: most pieces shall be found
+ * it hardly uses, and grows eightfold when more than a quarter is taken: most pieces shall be found
  * at first sight. One thread copies the cells and then shows the new table (release); what others
  * write into the old one meanwhile is forgotten. Old tables stay for their readers.
  *
@@ -25,7 +25,7 @@ _Static_assert(sizeof(pith_memo_long_cell) == 256, "a long cell fills four cache
 enum { FREE = 0, BUSY = 1, READY = PITH_MEMO_READY };
 
 static bool open_table(pith_memo_table *table, unsigned level) {
-    size_t n = (size_t)1 << (PITH_MEMO_BITS - 2 * (PITH_MEMO_LEVELS - 1 - level));
+    size_t n = (size_t)1 << (PITH_MEMO_BITS - 3 * (PITH_MEMO_LEVELS - 1 - level));
     if (!pith_wide_table_open(&table->memory, n, sizeof *table->cells)) return false;
     table->cells = table->memory.data;
     table->mask = n - 1;
@@ -120,6 +120,15 @@ void pith_piece_memo_keep(pith_piece_memo *memo, pith_memo_key key, const int32_
 void pith_piece_memo_keep_number(pith_piece_memo *memo, pith_memo_key key, uint32_t number) {
     if (number == PITH_MEMO_NOWHERE) return;
     keep(memo, key, &number, 1, (uint32_t)PITH_MEMO_ELSEWHERE << PITH_MEMO_STATE_SHIFT);
+}
+
+void pith_piece_memo_keep_any(pith_piece_memo *memo, pith_memo_key key, pith_span piece,
+                              const int32_t *ids, size_t n) {
+    if (n <= PITH_MEMO_IDS)
+        pith_piece_memo_keep(memo, key, ids, n);
+    else
+        pith_piece_memo_keep_number(
+            memo, key, pith_piece_memo_keep_long(memo, piece.data, piece.size, ids, n));
 }
 
 const pith_memo_cell *pith_piece_memo_find(const pith_piece_memo *memo, pith_memo_key key,

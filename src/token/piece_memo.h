@@ -5,6 +5,7 @@
 #ifndef PITH_TOKEN_PIECE_MEMO_H
 #define PITH_TOKEN_PIECE_MEMO_H
 
+#include "base/text.h"
 #include "token/wide_table.h"
 
 #include <stdatomic.h>
@@ -16,8 +17,8 @@
 enum {
     PITH_MEMO_PIECE_BYTES = 15, /* of a short piece */
     PITH_MEMO_IDS = 4,          /* of one */
-    PITH_MEMO_LEVELS = 4,       /* sizes that the table of short pieces grows through */
-    PITH_MEMO_BITS = 17,        /* cells at most: 4 MiB, and 1.3 MiB of the sizes before */
+    PITH_MEMO_LEVELS = 3,       /* sizes that the table of short pieces grows through */
+    PITH_MEMO_BITS = 17,        /* cells at most: 4 MiB, and 0.6 MiB of the sizes before */
     PITH_MEMO_LONG_PIECE_BYTES = 96,
     PITH_MEMO_LONG_IDS = 52,
     PITH_MEMO_LONG_BITS = 12, /* cells; 1 MiB, touched only as they fill */
@@ -75,9 +76,12 @@ static inline const pith_memo_table *pith_memo_table_now(const pith_piece_memo *
     return &memo->tables[atomic_load_explicit(&memo->level, memory_order_acquire)];
 }
 
+static inline uint64_t pith_memo_hash(pith_memo_key key) {
+    return (key.low ^ (key.high << 23 | key.high >> 41)) * UINT64_C(0x9E3779B97F4A7C15);
+}
+
 static inline size_t pith_memo_place(const pith_memo_table *table, pith_memo_key key) {
-    uint64_t hash = (key.low ^ (key.high << 23 | key.high >> 41)) * UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(hash >> (64 - PITH_MEMO_BITS)) & table->mask;
+    return (size_t)(pith_memo_hash(key) >> (64 - PITH_MEMO_BITS)) & table->mask;
 }
 
 /* Whether a cell is finished and holds its ids itself, by its `last`. */
@@ -85,9 +89,13 @@ static inline bool pith_memo_is_short(uint32_t last) {
     return (last >> PITH_MEMO_STATE_SHIFT) - PITH_MEMO_READY <= PITH_MEMO_IDS;
 }
 
+static inline bool pith_memo_same_key(pith_memo_key a, pith_memo_key b) {
+    return a.low == b.low && a.high == b.high;
+}
+
 /* Of a finished cell. */
 static inline bool pith_memo_has(const pith_memo_cell *cell, pith_memo_key key) {
-    return cell->key.low == key.low && cell->key.high == key.high;
+    return pith_memo_same_key(cell->key, key);
 }
 
 /* Writes the ids of a finished cell, PITH_MEMO_IDS of them whatever it holds: no branch. Returns
@@ -101,7 +109,10 @@ static inline size_t pith_memo_read(const pith_memo_cell *cell, uint32_t last, i
 /* The finished cell of a short piece, or NULL. *last: as in the cell. */
 const pith_memo_cell *pith_piece_memo_find(const pith_piece_memo *memo, pith_memo_key key,
                                            uint32_t *last);
-/* Keep what a piece gave, where there is room. */
+/* Keep what a short piece gave, where there is room: any number of ids, or PITH_MEMO_IDS at most.
+ */
+void pith_piece_memo_keep_any(pith_piece_memo *memo, pith_memo_key key, pith_span piece,
+                              const int32_t *ids, size_t n);
 void pith_piece_memo_keep(pith_piece_memo *memo, pith_memo_key key, const int32_t *ids, size_t n);
 /* The long cell's number, or PITH_MEMO_NOWHERE. */
 uint32_t pith_piece_memo_keep_long(pith_piece_memo *memo, const char *data, size_t size,

@@ -51,6 +51,7 @@ bool pith_ids_reserve(pith_ids *ids, size_t more) {
 static void release(pith_encode_run *run) {
     pith_free(run->symbols);
     pith_free(run->heap);
+    pith_free(run->fresh);
     pith_buffer_deinit(&run->work);
     pith_buffer_deinit(&run->normal);
     pith_buffer_deinit(&run->spaced);

@@ -77,7 +77,7 @@ struct pith_tokenizer {
     uint32_t
         byte_pieces[256]; /* the piece of a byte (MAPPED), or its byte token; PITH_PIECE_NONE */
     uint32_t ascii_pieces[128]; /* the piece of a character */
-    uint32_t *byte_ranks;       /* BPE with rules: [65536] rank of two bytes, first byte high */
+    pith_byte_pair *byte_pairs; /* BPE with rules over bytes: [65536], first byte high */
     char byte_values[256];      /* 0, 1, ... 255: the bytes of byte tokens are lent from here */
     int32_t bos, eos, eot, eom, unknown, separator, padding, mask, fim_pad, fim_repo, fim_separator;
     int32_t text_unknown; /* what text that no token covers becomes: unknown, but -1 where that is a
@@ -117,12 +117,14 @@ typedef struct pith_merge_candidate {
     uint32_t joined; /* the piece that comes out */
 } pith_merge_candidate;
 
+typedef struct pith_new_pieces pith_new_pieces; /* piece_learn.h */
+
 /* One call of encode: working memory, released at its end. */
 typedef struct pith_encode_run {
     const pith_tokenizer *tokenizer;
     pith_ids *ids;
-    size_t n_new;   /* pieces of the last batch that the memo did not know */
-    uint64_t steps; /* work beyond reading the text once; tests hold it below n log n */
+    pith_new_pieces *fresh; /* of a batch; NULL until there is one */
+    uint64_t steps;         /* work beyond reading the text once; tests hold it below n log n */
     pith_merge_symbol *symbols;
     size_t n_symbols; /* room */
     pith_merge_candidate *heap;
@@ -141,6 +143,8 @@ void pith_encode_ugm(pith_encode_run *run, pith_span text);
  * merging. */
 void pith_encode_pieces(pith_encode_run *run, pith_span text, size_t at, const size_t *ends,
                         size_t n);
+/* A piece that the memo does not know: as a whole, or by merging. */
+void pith_encode_piece(pith_encode_run *run, const char *data, size_t size);
 /* Merges one piece and appends its ids. */
 void pith_merge_piece(pith_encode_run *run, const char *data, size_t size);
 void pith_encode_append(pith_encode_run *run, int32_t id);

@@ -267,7 +267,7 @@ void pith_tokenizer_free(pith_tokenizer *tokenizer) {
     pith_piece_table_deinit(&tokenizer->pieces);
     pith_splitter_free(tokenizer->splitter);
     pith_merge_rules_deinit(&tokenizer->merges);
-    pith_free(tokenizer->byte_ranks);
+    pith_free(tokenizer->byte_pairs);
     pith_free(tokenizer->ranks);
     pith_free(tokenizer->scores);
     pith_byte_trie_deinit(&tokenizer->trie);
