@@ -48,7 +48,9 @@ ALWAYS_INLINE vec vec_load_f16(const uint16_t *half) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)half));
 }
 ALWAYS_INLINE void vec_store_f16(uint16_t *half, vec v) {
-    _mm256_storeu_si256((__m256i *)(void *)half, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+    /* All lanes by a mask: gcc's unmasked form is a macro that converts -1, which we forbid. */
+    _mm256_storeu_si256((__m256i *)(void *)half,
+                        _mm512_maskz_cvtps_ph(0xFFFF, v, _MM_FROUND_TO_NEAREST_INT));
 }
 
 /* ---- Arithmetic ---- */
