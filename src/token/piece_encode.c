@@ -3,7 +3,7 @@
  * From pieces to ids, mostly without merging:
  *
  *   1. the memo, keyed by the piece itself (up to 15 bytes): what it gave before
- *   2. new short pieces of a batch: together, in piece_learn.c, which leaves the answers in the memo
+ *   2. new short pieces of a batch: together, in piece_learn.c; the answers go into the memo
  *   3. others: the piece is a token, and merging is known to give just that (tokenizer.whole), or
  *      merge.c; the answers go into both memories
  *
