@@ -176,15 +176,20 @@ static pith_status refuse(uint64_t need, uint64_t have, const char *whose, const
 static const char pack_advice[] =
     "load with mmap, raise the limit, or take a model with smaller weights";
 
-/* Whether packed weights may be made: against the caller's limit and `share` of what the system
- * has. */
-static pith_status check_memory(uint64_t need, const pith_weights_options *options, double share,
+bool pith_weights_leave_room(double bytes, double available) {
+    double left = available - bytes;
+    return left >= 0.3 * available && left >= 96.0 * MIB;
+}
+
+/* Whether packed weights may be made: against the caller's limit and what the system has. */
+static pith_status check_memory(uint64_t need, const pith_weights_options *options, bool leave_room,
                                 pith_error *error) {
     if (options->memory_limit && need > options->memory_limit)
         return refuse(need, options->memory_limit, "the limit is", pack_advice, error);
     uint64_t available = pith_memory_available();
-    if (available && (double)need > share * (double)available)
-        return refuse(need, available, "the system has", pack_advice, error);
+    bool fits =
+        leave_room ? pith_weights_leave_room((double)need, (double)available) : need <= available;
+    if (available && !fits) return refuse(need, available, "the system has", pack_advice, error);
     return PITH_OK;
 }
 
@@ -200,10 +205,10 @@ static pith_status map_all(pith_weights *weights, pith_error *error) {
 }
 
 static pith_status choose_pack(pith_weights *weights, const pith_weights_options *options,
-                               double share, pith_error *error) {
+                               bool leave_room, pith_error *error) {
     pith_weights_lay_out(weights, PITH_LOAD_PACK, options->features);
     uint64_t need = weights->tensor_bytes + weights->vector_bytes;
-    pith_status status = check_memory(need, options, share, error);
+    pith_status status = check_memory(need, options, leave_room, error);
     if (status) return status;
     if (weights->tensor_bytes && !pith_region_open(&weights->region, weights->tensor_bytes, true))
         return pith_fail(error, PITH_ERROR_MEMORY,
@@ -224,15 +229,15 @@ static pith_status choose_mmap(pith_weights *weights, const pith_weights_options
     return status;
 }
 
-/* pack leaves room for the engine and for others: 70 % of what is free. Past that mmap, and
- * where the sources cannot be mapped, pack up to what there is. */
+/* AUTO packs what leaves room. Past that mmap, and where the sources cannot be mapped, pack up to
+ * what there is. */
 static pith_status choose_mode(pith_weights *weights, const pith_weights_options *options,
                                pith_error *error) {
-    if (options->load == PITH_LOAD_PACK) return choose_pack(weights, options, 1.0, error);
+    if (options->load == PITH_LOAD_PACK) return choose_pack(weights, options, false, error);
     if (options->load == PITH_LOAD_MMAP) return choose_mmap(weights, options, error);
-    if (choose_pack(weights, options, 0.7, error) == PITH_OK) return PITH_OK;
+    if (choose_pack(weights, options, true, error) == PITH_OK) return PITH_OK;
     if (choose_mmap(weights, options, error) == PITH_OK) return PITH_OK;
-    return choose_pack(weights, options, 1.0, error);
+    return choose_pack(weights, options, false, error);
 }
 
 /* ---- Loading ---- */

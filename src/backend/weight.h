@@ -71,6 +71,10 @@ pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *so
  * memory_limit or the system cannot hold it (AUTO then takes mmap). */
 pith_status pith_weights_load(pith_weights *weights, const pith_weights_options *options,
                               pith_error *error);
+/* Whether packed weights of so many bytes leave room in `available` for what else a model needs
+ * (tokenizer, KV, workspace) and for others: 30 % of it, and never less than 96 MiB. What AUTO
+ * goes by. */
+bool pith_weights_leave_room(double bytes, double available);
 /* Lays tensors out as a load in this mode (PACK or MMAP) would, and reads nothing:
  * pith_weights_bytes then tells what it would take. Weights declared without a source can only be
  * laid out. */

@@ -131,14 +131,15 @@ static void advise(const asking *a, double weights) {
     list_contexts(a, weights);
 }
 
-/* pack where the weights take at most 0.7 of what the system has, as a load decides, and where
- * all together stays below a ceiling. */
+/* pack where the weights leave room in what the system has, as a load decides, and where all
+ * together stays below a ceiling. */
 static pith_load choose_load(const pith_fit_options *options, const pith_fit *out, double weights,
                              double others) {
     if (options->load != PITH_LOAD_AUTO) return options->load;
     double limit = (double)out->limit_bytes, ceiling = (double)options->memory_limit;
     if (ceiling > 0 && weights + others > ceiling) return PITH_LOAD_MMAP;
-    return ceiling <= 0 && limit > 0 && weights > 0.7 * limit ? PITH_LOAD_MMAP : PITH_LOAD_PACK;
+    bool is_tight = ceiling <= 0 && limit > 0 && !pith_weights_leave_room(weights, limit);
+    return is_tight ? PITH_LOAD_MMAP : PITH_LOAD_PACK;
 }
 
 pith_status pith_estimate_memory(const pith_model *outline, const pith_work *work,

@@ -186,6 +186,16 @@ static void limits_of_memory_hold_at_plus_minus_one(void **state) {
     free_file(&f);
 }
 
+static void room_is_left_for_the_engine(void **state) {
+    (void)state;
+    double mib = 1 << 20;
+    assert_true(pith_weights_leave_room(700 * mib, 1000 * mib));
+    assert_false(pith_weights_leave_room(700 * mib + 1, 1000 * mib));
+    assert_true(pith_weights_leave_room(104 * mib, 200 * mib)); /* 30 % would be 60 MiB */
+    assert_false(pith_weights_leave_room(104 * mib + 1, 200 * mib));
+    assert_false(pith_weights_leave_room(1, 0));
+}
+
 static int read_at(void *user, uint64_t offset, void *buffer, size_t size) {
     const file *f = user;
     if (offset > f->size || size > f->size - offset) return 1;
@@ -305,6 +315,7 @@ int main(void) {
         cmocka_unit_test(rows_decode_the_same_in_every_layout),
         cmocka_unit_test(vectors_are_f32_and_padded),
         cmocka_unit_test(limits_of_memory_hold_at_plus_minus_one),
+        cmocka_unit_test(room_is_left_for_the_engine),
         cmocka_unit_test(sources_that_cannot_be_mapped_are_packed),
         cmocka_unit_test(damaged_tensors_are_found_when_asked),
         cmocka_unit_test(progress_reaches_the_end_and_can_cancel),
