@@ -311,8 +311,10 @@ static void rehearse(const char *name, pith_load load) {
         fail_msg("%s: %s", name, error.text);
     const pith_speed_model *m = &r.speed;
     assert_true(m->token_ns > 0 && isfinite(m->token_ns));
-    assert_true(m->step_ns > 0 && isfinite(m->step_ns) && m->step_rows == 64);
-    assert_true(m->short_ns > 0 && isfinite(m->short_ns) && m->short_rows == 32);
+    /* 64 and 32 rows, fewer on a slow machine */
+    assert_true(m->step_ns > 0 && isfinite(m->step_ns) && m->step_rows <= 64);
+    assert_true(m->short_ns > 0 && isfinite(m->short_ns) && m->short_rows <= 32);
+    assert_true(m->short_rows >= 4 && m->step_rows >= m->short_rows);
     assert_true(m->token_kv_ns >= 0 && m->row_kv_ns >= 0);
     assert_true(strcmp(name, "gemma3.gguf") == 0 ? m->window > 0 && m->window_layers_share > 0
                                                  : m->window == 0);
