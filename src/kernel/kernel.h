@@ -27,11 +27,13 @@
 #include "quant/quant.h"
 
 enum { PITH_PANEL_ROWS = 16, PITH_GROUP = 32, PITH_PAGE_TOKENS = 64 };
+enum { PITH_FAST_GROUP = 64, PITH_FAST_BLOCK = 256 }; /* the fast contract (pith_mul) */
 
 /* Rows of activations in int8, one scale per group of 32 along k.
  * d = amax / 127 (0 when amax is 0 or 1 / d overflows), q = rint(x * (1 / d)) with the reciprocal
  * rounded once, clamped to [-127, 127]. A group that holds a NaN or an infinity has d = NaN and
- * q = 0. */
+ * q = 0. For the fast contract: the same in groups of 64, k a multiple of 64; k/64 of d and of sum
+ * are used, none of sum16. */
 typedef struct pith_q8 {
     int8_t *q;    /* [n, q_stride], 64-byte aligned rows; k padded with zeros to a multiple of 64 */
     float *d;     /* [n, d_stride], k/32 used */
@@ -65,7 +67,16 @@ typedef struct pith_q8 {
  * Float types (x is f32): four chains, chain c takes k % 4 == c in increasing k by fma;
  * y = (c0 + c1) + (c2 + c3).
  *
- * NaN and infinity in x reach y as NaN (their payload may differ between tiers). */
+ * NaN and infinity in x reach y as NaN (their payload may differ between tiers).
+ *
+ * mul_fast, the fast contract, for types in blocks of 256 k: x is q8 in groups of 64, and each row's
+ * block is requantized first, to codes under one scale, so that no scale within a block is left.
+ * The bits too are the same on all tiers, for any n. A row's values are S * code + B, for 16 k each:
+ *   S = R(d * scale), B = -R(dmin * minimum), 0 without minima; code_max: ref/mul_*_ref.c
+ *   amax = the largest of all |B| and |fma(S, code_max, B)|; s, i: scale and reciprocal of amax by
+ *   the rule of pith_q8;  f = rint(R(S * 256 i)), b = rint(R(B * 256 i))
+ *   w = floor((code * f + b) / 256 + 1/2), in [-127, 127]
+ *   u = fma(dot of 64, d_x, u) from +0 over the block's 4 groups;  y = fma(u, s, y) from +0 */
 typedef struct pith_mul {
     const void *w;      /* first panel */
     size_t panel_bytes; /* distance of panels */
@@ -194,9 +205,10 @@ typedef pith_reduce_kernel *pith_reduce_fn;
  * then runs through decode + mul[F32], see src/backend/cpu). */
 typedef struct pith_kernels {
     pith_mul_fn mul[PITH_TYPE_COUNT];
+    pith_mul_fn mul_fast[PITH_TYPE_COUNT];
     pith_pack_fn pack[PITH_TYPE_COUNT];
     pith_panel_decode_fn panel_decode[PITH_TYPE_COUNT];
-    pith_quantize_fn quantize;
+    pith_quantize_fn quantize, quantize_fast;
     pith_norm_fn rms_norm, layer_norm;
     pith_glu_fn silu_mul, gelu_mul, gelu_erf_mul, relu2_mul;
     pith_unary_fn silu, gelu, gelu_erf, relu2;
@@ -208,6 +220,7 @@ typedef struct pith_kernels {
     pith_kv_put_fn kv_put_f32, kv_put_f16, kv_put_i8;
     pith_reduce_fn max; /* NaN ignored; -inf for n = 0 */
     pith_unary_fn exp;  /* y = pith_exp(x) */
+    bool fast_pays;     /* whether mul_fast is quicker than mul for many rows on this tier */
 } pith_kernels;
 
 /* Fills the table: reference first, then one ladder of tiers up to `features` (src/cpu/cpu.h). */

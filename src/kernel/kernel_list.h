@@ -40,11 +40,31 @@
     TYPED(op, Q1_0, q1_0)          \
     TYPED(op, Q2_0, q2_0)
 
+/* Types in blocks of 256 k: they have products in the fast contract. */
+#define PITH_FAST_TYPES(TYPED, op) \
+    TYPED(op, Q4_K, q4_k) \
+    TYPED(op, Q5_K, q5_k) \
+    TYPED(op, Q6_K, q6_k) \
+    TYPED(op, IQ4_XS, iq4_xs) \
+    TYPED(op, Q2_K, q2_k) \
+    TYPED(op, Q3_K, q3_k) \
+    TYPED(op, IQ1_S, iq1_s) \
+    TYPED(op, IQ1_M, iq1_m) \
+    TYPED(op, IQ2_XXS, iq2_xxs) \
+    TYPED(op, IQ2_XS, iq2_xs) \
+    TYPED(op, IQ2_S, iq2_s) \
+    TYPED(op, IQ3_XXS, iq3_xxs) \
+    TYPED(op, IQ3_S, iq3_s) \
+    TYPED(op, TQ1_0, tq1_0) \
+    TYPED(op, TQ2_0, tq2_0)
+
 #define PITH_KERNEL_LIST(TYPED, PLAIN)  \
     PITH_PANEL_TYPES(TYPED, mul)          \
+    PITH_FAST_TYPES(TYPED, mul_fast)      \
     PITH_PANEL_TYPES(TYPED, pack)         \
     PITH_PANEL_TYPES(TYPED, panel_decode) \
     PLAIN(quantize)                       \
+    PLAIN(quantize_fast)                  \
     PLAIN(rms_norm)                       \
     PLAIN(layer_norm)                     \
     PLAIN(silu_mul)                       \

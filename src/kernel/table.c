@@ -214,8 +214,29 @@ static void products_avx512(filling *f) {
     SET(pack[PITH_TYPE_Q2_0], pith_pack_q2_0_avx512);
 }
 
+static void fast_avx512(filling *f) {
+    SET(mul_fast[PITH_TYPE_Q4_K], pith_mul_fast_q4_k_avx512);
+    SET(mul_fast[PITH_TYPE_Q5_K], pith_mul_fast_q5_k_avx512);
+    SET(mul_fast[PITH_TYPE_Q6_K], pith_mul_fast_q6_k_avx512);
+    SET(mul_fast[PITH_TYPE_IQ4_XS], pith_mul_fast_iq4_xs_avx512);
+    SET(mul_fast[PITH_TYPE_Q2_K], pith_mul_fast_q2_k_avx512);
+    SET(mul_fast[PITH_TYPE_Q3_K], pith_mul_fast_q3_k_avx512);
+    SET(mul_fast[PITH_TYPE_IQ1_S], pith_mul_fast_iq1_s_avx512);
+    SET(mul_fast[PITH_TYPE_IQ1_M], pith_mul_fast_iq1_m_avx512);
+    SET(mul_fast[PITH_TYPE_IQ2_XXS], pith_mul_fast_iq2_xxs_avx512);
+    SET(mul_fast[PITH_TYPE_IQ2_XS], pith_mul_fast_iq2_xs_avx512);
+    SET(mul_fast[PITH_TYPE_IQ2_S], pith_mul_fast_iq2_s_avx512);
+    SET(mul_fast[PITH_TYPE_IQ3_XXS], pith_mul_fast_iq3_xxs_avx512);
+    SET(mul_fast[PITH_TYPE_IQ3_S], pith_mul_fast_iq3_s_avx512);
+    SET(mul_fast[PITH_TYPE_TQ1_0], pith_mul_fast_tq1_0_avx512);
+    SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_avx512);
+    SET(quantize_fast, pith_quantize_fast_avx512);
+    f->table->fast_pays = true;
+}
+
 static void climb_avx512(filling *f) {
     products_avx512(f);
+    fast_avx512(f);
     SET(quantize, pith_quantize_avx512);
     SET(rms_norm, pith_rms_norm_avx512);
     SET(layer_norm, pith_layer_norm_avx512);

@@ -50,10 +50,11 @@ bool check_same(check_context *ctx, const float *expected, const float *got, siz
 void check_row(check_context *ctx, pith_type type, uint8_t *row, uint32_t k, unsigned style);
 
 /* The checks, one per operation. Typed ones get the slot's type. */
-void check_mul(check_context *ctx, pith_type type);
+void check_mul(check_context *ctx, pith_type type, bool fast);
 void check_pack(check_context *ctx, pith_type type);
 void check_panel_decode(check_context *ctx, pith_type type);
-void check_quantize(check_context *ctx);
+void check_quantize(check_context *ctx, pith_quantize_fn ref, pith_quantize_fn tier,
+                    uint32_t group);
 void check_norm(check_context *ctx, pith_norm_fn ref, pith_norm_fn tier);
 void check_glu(check_context *ctx, pith_glu_fn ref, pith_glu_fn tier);
 void check_unary(check_context *ctx, pith_unary_fn ref, pith_unary_fn tier);

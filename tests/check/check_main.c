@@ -100,7 +100,7 @@ static bool starts_with(const char *text, const char *start) {
 
 static void run_typed(check_context *ctx, const slot *s) {
     if (starts_with(s->name, "mul"))
-        check_mul(ctx, s->type);
+        check_mul(ctx, s->type, starts_with(s->name, "mul_fast"));
     else if (starts_with(s->name, "pack"))
         check_pack(ctx, s->type);
     else
@@ -115,7 +115,8 @@ static bool run_plain(check_context *ctx, const slot *s) {
         call;                                                                                      \
         return true;                                                                               \
     }
-    CHECK(quantize, check_quantize(ctx))
+    CHECK(quantize, check_quantize(ctx, r->quantize, t->quantize, PITH_GROUP))
+    CHECK(quantize_fast, check_quantize(ctx, r->quantize_fast, t->quantize_fast, PITH_FAST_GROUP))
     CHECK(rms_norm, check_norm(ctx, r->rms_norm, t->rms_norm))
     CHECK(layer_norm, check_norm(ctx, r->layer_norm, t->layer_norm))
     CHECK(silu_mul, check_glu(ctx, r->silu_mul, t->silu_mul))

@@ -65,11 +65,11 @@ void check_row(check_context *ctx, pith_type type, uint8_t *row, uint32_t k, uns
     }
 }
 
-/* q8 rows straight from random codes, so that extremes occur. */
-static void make_q8(check_context *ctx, pith_q8 *q8, uint32_t n, uint32_t k) {
-    uint32_t n_group = k / 32;
+/* q8 rows straight from random codes, so that extremes occur. group: 32, or 64 (fast contract). */
+static void make_q8(check_context *ctx, pith_q8 *q8, uint32_t n, uint32_t k, uint32_t group) {
+    uint32_t n_group = k / group;
     q8->q_stride = (k + 63) / 64 * 64 + 64 * check_below(ctx, 3);
-    q8->d_stride = n_group + check_below(ctx, 5);
+    q8->d_stride = k / 32 + check_below(ctx, 5);
     q8->q = check_alloc(n * q8->q_stride, 64);
     q8->d = check_alloc(n * q8->d_stride * sizeof(float), 4);
     q8->sum = check_alloc(n * q8->d_stride * sizeof(int32_t), 4);
@@ -87,7 +87,8 @@ static void make_q8(check_context *ctx, pith_q8 *q8, uint32_t n, uint32_t k) {
         for (uint32_t g = 0; g < n_group; g++) {
             size_t at = t * q8->d_stride + g;
             int sums[2] = {0, 0};
-            for (uint32_t i = 0; i < 32; i++) sums[i / 16] += q8->q[t * q8->q_stride + 32 * g + i];
+            for (uint32_t i = 0; i < group; i++)
+                sums[i * 2 / group] += q8->q[t * q8->q_stride + group * g + i];
             q8->d[at] = check_below(ctx, 9)   ? check_uniform(ctx, 0.0f, 0.2f)
                         : check_below(ctx, 2) ? 0.0f
                                               : 1e-39f;
@@ -135,12 +136,13 @@ static bool compare_products(check_context *ctx, const pith_mul *expected, const
     return true;
 }
 
-static bool mul_case(check_context *ctx, pith_type type, uint32_t n, uint32_t n_panel, uint32_t k) {
+static bool mul_case(check_context *ctx, pith_type type, bool fast, uint32_t n, uint32_t n_panel,
+                     uint32_t k) {
     pith_mul args = {.n_panel = n_panel, .k = k, .n = n};
     pith_q8 q8;
     args.w = make_panels(ctx, type, n_panel, k, &args.panel_bytes);
     if (pith_mul_takes_q8(type)) {
-        make_q8(ctx, &q8, n, k);
+        make_q8(ctx, &q8, n, k, fast ? PITH_FAST_GROUP : PITH_GROUP);
         args.q8 = &q8;
     } else {
         args.x_stride = k + check_below(ctx, 5);
@@ -154,14 +156,14 @@ static bool mul_case(check_context *ctx, pith_type type, uint32_t n, uint32_t n_
     pith_mul reference = args;
     reference.y = check_alloc(y_bytes, 4);
     args.y = check_alloc(y_bytes, 4);
-    ctx->ref->mul[type](&reference);
-    ctx->tier->mul[type](&args);
+    (fast ? ctx->ref->mul_fast : ctx->ref->mul)[type](&reference);
+    (fast ? ctx->tier->mul_fast : ctx->tier->mul)[type](&args);
     ctx->n_case++;
     bool same = compare_products(ctx, &reference, &args);
     return check_release_all(ctx) && same;
 }
 
-void check_mul(check_context *ctx, pith_type type) {
+void check_mul(check_context *ctx, pith_type type, bool fast) {
     static const uint32_t sizes[] = {1, 2, 3, 4, 5, 8, 9, 16, 17, 18, 24};
     const pith_type_info *info = pith_type_get((uint32_t)type);
     uint32_t unit = info->block_elems == 1 ? 1 : info->block_elems;
@@ -169,13 +171,14 @@ void check_mul(check_context *ctx, pith_type type) {
         uint32_t k = sizes[i] * unit;
         if (k > 2304) continue;
         for (uint32_t n = 1; n <= 17; n++)
-            if (!mul_case(ctx, type, n, 1 + (n + sizes[i]) % 3, k)) return;
+            if (!mul_case(ctx, type, fast, n, 1 + (n + sizes[i]) % 3, k)) return;
     }
-    if (!mul_case(ctx, type, 95, 1, 3 * unit) || !mul_case(ctx, type, 96, 2, unit) ||
-        !mul_case(ctx, type, 97, 1, 2 * unit))
-        return;
-    if (!mul_case(ctx, type, 203, 2, 3 * unit)) return;
-    mul_case(ctx, type, 1, 1, unit == 1 ? 1027 : 20 * unit);
+    for (uint32_t n = 95; n <= 97; n++) /* limits of what is kept of tokens at a time */
+        if (!mul_case(ctx, type, fast, n, 1 + n % 2, (n - 94) * unit) ||
+            !mul_case(ctx, type, fast, n + 96, 1, (n - 94) * unit))
+            return;
+    if (!mul_case(ctx, type, fast, 203, 2, 3 * unit)) return;
+    mul_case(ctx, type, fast, 1, 1, unit == 1 ? 1027 : 20 * unit);
 }
 
 static bool pack_case(check_context *ctx, pith_type type, uint32_t n_row, uint32_t k) {

@@ -37,7 +37,8 @@ static void add_faults(check_context *ctx, float *x, size_t n) {
         x[check_below(ctx, (uint32_t)n)] = check_below(ctx, 2) ? INFINITY : -INFINITY;
 }
 
-static bool quantize_case(check_context *ctx, uint32_t n, uint32_t k, unsigned flavour) {
+static bool quantize_case(check_context *ctx, pith_quantize_fn ref, pith_quantize_fn tier,
+                          uint32_t n, uint32_t k, unsigned flavour) {
     uint32_t first = check_below(ctx, 3);
     size_t x_stride = k + check_below(ctx, 4), rows = first + n;
     pith_q8 out[2];
@@ -51,8 +52,8 @@ static bool quantize_case(check_context *ctx, uint32_t n, uint32_t k, unsigned f
         out[i].sum = check_alloc(rows * out[i].d_stride * 4, 4);
         out[i].sum16 = check_alloc(rows * out[i].d_stride * 4, 4);
     }
-    ctx->ref->quantize(x, x_stride, n, k, &out[0], first);
-    ctx->tier->quantize(x, x_stride, n, k, &out[1], first);
+    ref(x, x_stride, n, k, &out[0], first);
+    tier(x, x_stride, n, k, &out[1], first);
     ctx->n_case++;
     bool same = check_same(ctx, out[0].d, out[1].d, rows * out[0].d_stride, "scales");
     if (memcmp(out[0].q, out[1].q, rows * out[0].q_stride) != 0)
@@ -64,11 +65,12 @@ static bool quantize_case(check_context *ctx, uint32_t n, uint32_t k, unsigned f
     return check_release_all(ctx) && same;
 }
 
-void check_quantize(check_context *ctx) {
+void check_quantize(check_context *ctx, pith_quantize_fn ref, pith_quantize_fn tier,
+                    uint32_t group) {
     for (unsigned flavour = 0; flavour < CHECK_FLAVOURS; flavour++)
-        for (uint32_t k = 32; k <= 320; k += 32)
+        for (uint32_t k = group; k <= 320; k += group)
             for (uint32_t n = 1; n <= 3; n++)
-                if (!quantize_case(ctx, n, k, flavour)) return;
+                if (!quantize_case(ctx, ref, tier, n, k, flavour)) return;
 }
 
 static bool norm_case(check_context *ctx, pith_norm_fn ref, pith_norm_fn tier, uint32_t n,

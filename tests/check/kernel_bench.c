@@ -55,20 +55,22 @@ static void fill_panels(bench *b, pith_type type, uint8_t *panels, size_t n_pane
     bench_free(rows);
 }
 
-static double time_mul(const bench *b, pith_type type, const uint8_t *w, size_t n_panel, uint32_t n,
-                       int runs) {
+/* Rows of y as a runner has them: not all on the same sets of a cache. */
+static double time_mul(const bench *b, pith_mul_fn mul, pith_type type, const uint8_t *w,
+                       size_t n_panel, uint32_t n) {
     double best = HUGE_VAL;
+    size_t y_stride = (16 * n_panel / 16 | 1) * 16;
     pith_mul args = {
-        w, pith_panel_bytes(type, K), (uint32_t)n_panel, K, &b->q8, b->x, K, n, b->y, 16 * n_panel};
-    for (int i = 0; i < runs; i++) {
+        w, pith_panel_bytes(type, K), (uint32_t)n_panel, K, &b->q8, b->x, K, n, b->y, y_stride};
+    for (int i = 0; i < RUNS; i++) {
         double start = bench_seconds();
-        b->kernels.mul[type](&args);
+        mul(&args);
         best = best_time(best, start);
     }
     return best;
 }
 
-static void bench_mul(bench *b, pith_type type, const char *function) {
+static void bench_mul(bench *b, pith_mul_fn mul, pith_type type, const char *function) {
     size_t panel_bytes = pith_panel_bytes(type, K), n_panel = BIG / panel_bytes;
     static const uint32_t batch[] = {1, 2, 4, 8, 9, 12, 16, 24};
     double step[sizeof batch / sizeof batch[0]],
@@ -76,8 +78,8 @@ static void bench_mul(bench *b, pith_type type, const char *function) {
     fill_panels(b, type, b->big, n_panel);
     b->bandwidth = bench_read_bandwidth(b->big, BIG);
     for (size_t i = 0; i < sizeof batch / sizeof batch[0]; i++)
-        step[i] = time_mul(b, type, b->big, n_panel, batch[i], RUNS);
-    double prefill = time_mul(b, type, b->big, N_ROW / 16, TOKENS, RUNS),
+        step[i] = time_mul(b, mul, type, b->big, n_panel, batch[i]);
+    double prefill = time_mul(b, mul, type, b->big, N_ROW / 16, TOKENS),
            gmac = 1e-9 * TOKENS * (double)N_ROW * K / prefill;
     double gb = 1e-9 * (double)(n_panel * panel_bytes) / step[0];
     printf("%-26s decode %5.1f GB/s = %3.0f %% of read %.1f;", function, gb,
@@ -221,7 +223,7 @@ static bool bench_init(bench *b, uint32_t features, const char *filter) {
     b->ctx.random = 1;
     b->big = bench_alloc(BIG + (1 << 20));
     b->x = bench_alloc((TOKENS + 1) * K * sizeof(float));
-    b->y = bench_alloc((size_t)TOKENS * N_ROW * sizeof(float) + (64u << 20));
+    b->y = bench_alloc((size_t)TOKENS * (N_ROW + 16) * sizeof(float) + (64u << 20));
     b->q8 = (pith_q8){bench_alloc(TOKENS * K),
                       bench_alloc(TOKENS * K / 8),
                       bench_alloc(TOKENS * K / 8),
@@ -244,7 +246,9 @@ static bool bench_init(bench *b, uint32_t features, const char *filter) {
 static void bench_slot(bench *b, const char *slot, const char *function, pith_type type) {
     const pith_kernels *k = &b->kernels;
     if (strncmp(slot, "mul[", 4) == 0)
-        bench_mul(b, type, function);
+        bench_mul(b, k->mul[type], type, function);
+    else if (strncmp(slot, "mul_fast[", 9) == 0)
+        bench_mul(b, k->mul_fast[type], type, function);
     else if (strncmp(slot, "pack[", 5) == 0)
         bench_pack(b, type, function);
     else if (strcmp(slot, "attend_f32") == 0)

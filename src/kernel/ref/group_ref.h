@@ -30,9 +30,11 @@ typedef struct pith_group_format {
     uint32_t n_group; /* groups of 32 in a block */
     pith_group_sum sum;
     int minimum_sign; /* 0: no minima; -1: subtracted; 1: added */
+    int code_max;     /* largest magnitude of a code; blocks of 256 (fast contract) */
 } pith_group_format;
 
-/* Any number of panels and tokens. */
+/* Any number of panels and tokens; exact, and (blocks of 256) fast contract. */
 void pith_mul_groups_ref(const pith_mul *args, const pith_group_format *format);
+void pith_mul_fast_groups_ref(const pith_mul *args, const pith_group_format *format);
 
 #endif

@@ -312,86 +312,158 @@ static void unpack_q2_0(const void *block, uint32_t index, pith_group *out) {
 }
 
 void pith_mul_iq4_nl_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_iq4_nl, sizeof(pith_panel_iq4_nl), 1, PITH_SUM_SMALL, 0});
+    pith_mul_groups_ref(args, &(pith_group_format){unpack_iq4_nl, sizeof(pith_panel_iq4_nl), 1,
+                                                   PITH_SUM_SMALL, 0, 0});
 }
 
+static const pith_group_format iq4_xs = {
+    unpack_iq4_xs, sizeof(pith_panel_iq4_xs), 8, PITH_SUM_SUPER, 0, 127};
+
 void pith_mul_iq4_xs_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_iq4_xs, sizeof(pith_panel_iq4_xs), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &iq4_xs);
+}
+
+void pith_mul_fast_iq4_xs_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &iq4_xs);
 }
 
 void pith_mul_mxfp4_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_mxfp4, sizeof(pith_panel_mxfp4), 1, PITH_SUM_SMALL, 0});
+    pith_mul_groups_ref(args, &(pith_group_format){unpack_mxfp4, sizeof(pith_panel_mxfp4), 1,
+                                                   PITH_SUM_SMALL, 0, 0});
 }
 
 void pith_mul_nvfp4_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_nvfp4, sizeof(pith_panel_nvfp4), 2, PITH_SUM_FLOATS, 0});
+    pith_mul_groups_ref(args, &(pith_group_format){unpack_nvfp4, sizeof(pith_panel_nvfp4), 2,
+                                                   PITH_SUM_FLOATS, 0, 0});
 }
+
+static const pith_group_format q2_k = {
+    unpack_q2_k, sizeof(pith_panel_q2_k), 8, PITH_SUM_HALVES, -1, 3};
 
 void pith_mul_q2_k_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q2_k, sizeof(pith_panel_q2_k), 8, PITH_SUM_HALVES, -1});
+    pith_mul_groups_ref(args, &q2_k);
 }
+
+void pith_mul_fast_q2_k_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &q2_k);
+}
+
+static const pith_group_format q3_k = {
+    unpack_q3_k, sizeof(pith_panel_q3_k), 8, PITH_SUM_SUPER, 0, 4};
 
 void pith_mul_q3_k_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q3_k, sizeof(pith_panel_q3_k), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &q3_k);
 }
+
+void pith_mul_fast_q3_k_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &q3_k);
+}
+
+static const pith_group_format iq1_s = {
+    unpack_iq1_s, sizeof(pith_panel_iq1_s), 8, PITH_SUM_SUPER, 0, 9};
 
 void pith_mul_iq1_s_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_iq1_s, sizeof(pith_panel_iq1_s), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &iq1_s);
 }
+
+void pith_mul_fast_iq1_s_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &iq1_s);
+}
+
+static const pith_group_format iq1_m = {
+    unpack_iq1_m, sizeof(pith_panel_iq1_m), 8, PITH_SUM_SUPER, 0, 9};
 
 void pith_mul_iq1_m_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_iq1_m, sizeof(pith_panel_iq1_m), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &iq1_m);
 }
+
+void pith_mul_fast_iq1_m_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &iq1_m);
+}
+
+static const pith_group_format iq2_xxs = {
+    unpack_iq2_xxs, sizeof(pith_panel_iq2_xxs), 8, PITH_SUM_SUPER, 0, 43};
 
 void pith_mul_iq2_xxs_ref(const pith_mul *args) {
-    pith_mul_groups_ref(args, &(pith_group_format){unpack_iq2_xxs, sizeof(pith_panel_iq2_xxs), 8,
-                                                   PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &iq2_xxs);
 }
+
+void pith_mul_fast_iq2_xxs_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &iq2_xxs);
+}
+
+static const pith_group_format iq2_xs = {
+    unpack_iq2_xs, sizeof(pith_panel_iq2_xs), 8, PITH_SUM_SUPER, 0, 43};
 
 void pith_mul_iq2_xs_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_iq2_xs, sizeof(pith_panel_iq2_xs), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &iq2_xs);
 }
+
+void pith_mul_fast_iq2_xs_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &iq2_xs);
+}
+
+static const pith_group_format iq2_s = {
+    unpack_iq2_s, sizeof(pith_panel_iq2_s), 8, PITH_SUM_SUPER, 0, 43};
 
 void pith_mul_iq2_s_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_iq2_s, sizeof(pith_panel_iq2_s), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &iq2_s);
 }
+
+void pith_mul_fast_iq2_s_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &iq2_s);
+}
+
+static const pith_group_format iq3_xxs = {
+    unpack_iq3_xxs, sizeof(pith_panel_iq3_xxs), 8, PITH_SUM_SUPER, 0, 62};
 
 void pith_mul_iq3_xxs_ref(const pith_mul *args) {
-    pith_mul_groups_ref(args, &(pith_group_format){unpack_iq3_xxs, sizeof(pith_panel_iq3_xxs), 8,
-                                                   PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &iq3_xxs);
 }
+
+void pith_mul_fast_iq3_xxs_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &iq3_xxs);
+}
+
+static const pith_group_format iq3_s = {
+    unpack_iq3_s, sizeof(pith_panel_iq3_s), 8, PITH_SUM_SUPER, 0, 15};
 
 void pith_mul_iq3_s_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_iq3_s, sizeof(pith_panel_iq3_s), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &iq3_s);
 }
+
+void pith_mul_fast_iq3_s_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &iq3_s);
+}
+
+static const pith_group_format tq1_0 = {
+    unpack_tq1_0, sizeof(pith_panel_tq1_0), 8, PITH_SUM_SUPER, 0, 1};
 
 void pith_mul_tq1_0_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_tq1_0, sizeof(pith_panel_tq1_0), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &tq1_0);
 }
 
+void pith_mul_fast_tq1_0_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &tq1_0);
+}
+
+static const pith_group_format tq2_0 = {
+    unpack_tq2_0, sizeof(pith_panel_tq2_0), 8, PITH_SUM_SUPER, 0, 2};
+
 void pith_mul_tq2_0_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_tq2_0, sizeof(pith_panel_tq2_0), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &tq2_0);
+}
+
+void pith_mul_fast_tq2_0_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &tq2_0);
 }
 
 void pith_mul_q1_0_ref(const pith_mul *args) {
     pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q1_0, sizeof(pith_panel_q1_0), 4, PITH_SUM_SMALL, 0});
+        args, &(pith_group_format){unpack_q1_0, sizeof(pith_panel_q1_0), 4, PITH_SUM_SMALL, 0, 0});
 }
 
 void pith_mul_q2_0_ref(const pith_mul *args) {
     pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q2_0, sizeof(pith_panel_q2_0), 2, PITH_SUM_SMALL, 0});
+        args, &(pith_group_format){unpack_q2_0, sizeof(pith_panel_q2_0), 2, PITH_SUM_SMALL, 0, 0});
 }

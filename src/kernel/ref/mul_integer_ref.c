@@ -249,40 +249,58 @@ void pith_mul_groups_ref(const pith_mul *args, const pith_group_format *format) 
 
 void pith_mul_q4_0_ref(const pith_mul *args) {
     pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q4_0, sizeof(pith_panel_q4_0), 1, PITH_SUM_SMALL, 0});
+        args, &(pith_group_format){unpack_q4_0, sizeof(pith_panel_q4_0), 1, PITH_SUM_SMALL, 0, 0});
 }
 
 void pith_mul_q4_1_ref(const pith_mul *args) {
     pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q4_1, sizeof(pith_panel_q4_1), 1, PITH_SUM_SMALL, 1});
+        args, &(pith_group_format){unpack_q4_1, sizeof(pith_panel_q4_1), 1, PITH_SUM_SMALL, 1, 0});
 }
 
 void pith_mul_q5_0_ref(const pith_mul *args) {
     pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q5_0, sizeof(pith_panel_q5_0), 1, PITH_SUM_SMALL, 0});
+        args, &(pith_group_format){unpack_q5_0, sizeof(pith_panel_q5_0), 1, PITH_SUM_SMALL, 0, 0});
 }
 
 void pith_mul_q5_1_ref(const pith_mul *args) {
     pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q5_1, sizeof(pith_panel_q5_1), 1, PITH_SUM_SMALL, 1});
+        args, &(pith_group_format){unpack_q5_1, sizeof(pith_panel_q5_1), 1, PITH_SUM_SMALL, 1, 0});
 }
 
 void pith_mul_q8_0_ref(const pith_mul *args) {
     pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q8_0, sizeof(pith_panel_q8_0), 1, PITH_SUM_SMALL, 0});
+        args, &(pith_group_format){unpack_q8_0, sizeof(pith_panel_q8_0), 1, PITH_SUM_SMALL, 0, 0});
 }
+
+static const pith_group_format q4_k = {unpack_q4_k, sizeof(pith_panel_q4_k), 8, PITH_SUM_SUPER, -1,
+                                       15};
 
 void pith_mul_q4_k_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q4_k, sizeof(pith_panel_q4_k), 8, PITH_SUM_SUPER, -1});
+    pith_mul_groups_ref(args, &q4_k);
 }
+
+void pith_mul_fast_q4_k_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &q4_k);
+}
+
+static const pith_group_format q5_k = {unpack_q5_k, sizeof(pith_panel_q5_k), 8, PITH_SUM_SUPER, -1,
+                                       31};
 
 void pith_mul_q5_k_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q5_k, sizeof(pith_panel_q5_k), 8, PITH_SUM_SUPER, -1});
+    pith_mul_groups_ref(args, &q5_k);
 }
 
+void pith_mul_fast_q5_k_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &q5_k);
+}
+
+static const pith_group_format q6_k = {unpack_q6_k, sizeof(pith_panel_q6_k), 8, PITH_SUM_SUPER, 0,
+                                       32};
+
 void pith_mul_q6_k_ref(const pith_mul *args) {
-    pith_mul_groups_ref(
-        args, &(pith_group_format){unpack_q6_k, sizeof(pith_panel_q6_k), 8, PITH_SUM_SUPER, 0});
+    pith_mul_groups_ref(args, &q6_k);
+}
+
+void pith_mul_fast_q6_k_ref(const pith_mul *args) {
+    pith_mul_fast_groups_ref(args, &q6_k);
 }

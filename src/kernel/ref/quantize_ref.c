@@ -6,7 +6,7 @@
 #include "kernel/ref/ref.h"
 #include "kernel/ref/scalar_math.h"
 
-enum { GROUP = PITH_GROUP };
+enum { GROUP = PITH_GROUP, FAST = PITH_FAST_GROUP };
 
 static int32_t quantize_half(const float *x, float inverse, int8_t *q) {
     int32_t sum = 0;
@@ -17,15 +17,19 @@ static int32_t quantize_half(const float *x, float inverse, int8_t *q) {
     return sum;
 }
 
+static uint32_t amax_of(const float *x, int n) {
+    uint32_t amax = 0;
+    for (int i = 0; i < n; i++)
+        amax = pith_magnitude_bits(x[i]) > amax ? pith_magnitude_bits(x[i]) : amax;
+    return amax;
+}
+
 static void quantize_group(const float *x, const pith_q8 *out, size_t row, size_t index) {
     int8_t *q = out->q + row * out->q_stride + GROUP * index;
     size_t at = row * out->d_stride + index;
-    uint32_t amax = 0;
     float inverse;
     int32_t low = 0, high = 0;
-    for (int i = 0; i < GROUP; i++)
-        amax = pith_magnitude_bits(x[i]) > amax ? pith_magnitude_bits(x[i]) : amax;
-    if (pith_q8_scale(amax, &out->d[at], &inverse)) {
+    if (pith_q8_scale(amax_of(x, GROUP), &out->d[at], &inverse)) {
         low = quantize_half(x, inverse, q);
         high = quantize_half(x + GROUP / 2, inverse, q + GROUP / 2);
     } else {
@@ -45,4 +49,21 @@ void pith_quantize_ref(const float *x, size_t x_stride, uint32_t n, uint32_t k, 
             quantize_group(x + t * x_stride + GROUP * i, out, row, i);
         if (n_group % 2 == 1) memset(out->q + row * out->q_stride + GROUP * n_group, 0, GROUP);
     }
+}
+
+void pith_quantize_fast_ref(const float *x, size_t x_stride, uint32_t n, uint32_t k,
+                            const pith_q8 *out, uint32_t first_row) {
+    for (size_t t = 0; t < n; t++)
+        for (size_t i = 0; i < k / FAST; i++) {
+            const float *from = x + t * x_stride + FAST * i;
+            int8_t *q = out->q + (first_row + t) * out->q_stride + FAST * i;
+            size_t at = (first_row + t) * out->d_stride + i;
+            float inverse;
+            bool used = pith_q8_scale(amax_of(from, FAST), &out->d[at], &inverse);
+            out->sum[at] = 0;
+            for (int j = 0; j < FAST; j++) {
+                q[j] = used ? pith_q8_code(from[j], inverse) : 0;
+                out->sum[at] += q[j];
+            }
+        }
 }

@@ -17,6 +17,13 @@ pith_mul_kernel pith_mul_iq4_nl_ref, pith_mul_iq4_xs_ref, pith_mul_mxfp4_ref, pi
     pith_mul_iq3_s_ref, pith_mul_tq1_0_ref, pith_mul_tq2_0_ref, pith_mul_q1_0_ref,
     pith_mul_q2_0_ref;
 
+/* The fast contract: the same files, mul_fast_ref.c */
+pith_mul_kernel pith_mul_fast_q2_k_ref, pith_mul_fast_q3_k_ref, pith_mul_fast_q4_k_ref,
+    pith_mul_fast_q5_k_ref, pith_mul_fast_q6_k_ref, pith_mul_fast_iq4_xs_ref,
+    pith_mul_fast_iq1_s_ref, pith_mul_fast_iq1_m_ref, pith_mul_fast_iq2_xxs_ref,
+    pith_mul_fast_iq2_xs_ref, pith_mul_fast_iq2_s_ref, pith_mul_fast_iq3_xxs_ref,
+    pith_mul_fast_iq3_s_ref, pith_mul_fast_tq1_0_ref, pith_mul_fast_tq2_0_ref;
+
 /* panel_ref.c */
 pith_pack_kernel pith_pack_f32_ref, pith_pack_f16_ref, pith_pack_bf16_ref, pith_pack_q4_0_ref,
     pith_pack_q4_1_ref, pith_pack_q5_0_ref, pith_pack_q5_1_ref, pith_pack_q8_0_ref,
@@ -38,7 +45,7 @@ pith_panel_decode_kernel pith_panel_decode_iq4_nl_ref, pith_panel_decode_iq4_xs_
     pith_panel_decode_tq2_0_ref, pith_panel_decode_q1_0_ref, pith_panel_decode_q2_0_ref;
 
 /* quantize_ref.c, norm_ref.c, elementwise_ref.c */
-pith_quantize_kernel pith_quantize_ref;
+pith_quantize_kernel pith_quantize_ref, pith_quantize_fast_ref;
 pith_norm_kernel pith_rms_norm_ref, pith_layer_norm_ref;
 pith_reduce_kernel pith_max_ref;
 pith_glu_kernel pith_silu_mul_ref, pith_gelu_mul_ref, pith_gelu_erf_mul_ref, pith_relu2_mul_ref;

@@ -128,9 +128,12 @@ typedef struct wide_type {
     size_t chunk_bytes; /* panel bytes of 256 k */
     wide_shape shape;
     int offset_shift; /* codes are value + (1 << offset_shift) */
+    int code_max;     /* largest magnitude of a value; blocks of 256 (fast contract) */
 } wide_type;
 
 /* Any number of tokens and panels. */
 void pith_mul_wide_avx512(const pith_mul *args, const wide_type *type);
+/* In the fast contract (mul_fast_avx512.c). */
+void pith_mul_fast_wide_avx512(const pith_mul *args, const wide_type *type);
 
 #endif

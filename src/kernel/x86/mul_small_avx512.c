@@ -233,7 +233,7 @@ static void unpack_q4_0(expanded *out, const uint8_t *w, int n) {
 
 void pith_mul_q4_0_avx512(const pith_mul *args) {
     static const wide_type wide = {unpack_q4_0, WIDE_GROUPS * sizeof(pith_panel_q4_0), WIDE_SIGNED,
-                                   3};
+                                   3, 0};
     mul(args, &wide, Q4_0);
 }
 
@@ -243,7 +243,7 @@ static void unpack_q4_1(expanded *out, const uint8_t *w, int n) {
 
 void pith_mul_q4_1_avx512(const pith_mul *args) {
     static const wide_type wide = {unpack_q4_1, WIDE_GROUPS * sizeof(pith_panel_q4_1), WIDE_AFFINE,
-                                   0};
+                                   0, 0};
     mul(args, &wide, Q4_1);
 }
 
@@ -253,7 +253,7 @@ static void unpack_q5_0(expanded *out, const uint8_t *w, int n) {
 
 void pith_mul_q5_0_avx512(const pith_mul *args) {
     static const wide_type wide = {unpack_q5_0, WIDE_GROUPS * sizeof(pith_panel_q5_0), WIDE_SIGNED,
-                                   4};
+                                   4, 0};
     mul(args, &wide, Q5_0);
 }
 
@@ -263,7 +263,7 @@ static void unpack_q5_1(expanded *out, const uint8_t *w, int n) {
 
 void pith_mul_q5_1_avx512(const pith_mul *args) {
     static const wide_type wide = {unpack_q5_1, WIDE_GROUPS * sizeof(pith_panel_q5_1), WIDE_AFFINE,
-                                   0};
+                                   0, 0};
     mul(args, &wide, Q5_1);
 }
 
@@ -273,7 +273,7 @@ static void unpack_q8_0(expanded *out, const uint8_t *w, int n) {
 
 void pith_mul_q8_0_avx512(const pith_mul *args) {
     static const wide_type wide = {unpack_q8_0, WIDE_GROUPS * sizeof(pith_panel_q8_0), WIDE_SIGNED,
-                                   7};
+                                   7, 0};
     mul(args, &wide, Q8_0);
 }
 

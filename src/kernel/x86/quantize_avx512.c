@@ -9,10 +9,6 @@
 
 enum { GROUP = PITH_GROUP };
 
-ALWAYS_INLINE __m512i magnitude(__m512 x) {
-    return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(INT32_MAX));
-}
-
 /* Largest magnitude of a in the low half, of b in the high half. */
 ALWAYS_INLINE __m512i amax_pair(__m512i a, __m512i b) {
     __m256i a8 = _mm256_max_epu32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
@@ -21,19 +17,6 @@ ALWAYS_INLINE __m512i amax_pair(__m512i a, __m512i b) {
     m = _mm512_max_epu32(m, _mm512_shuffle_i32x4(m, m, 0xB1));
     m = _mm512_max_epu32(m, _mm512_shuffle_epi32(m, _MM_PERM_BADC));
     return _mm512_max_epu32(m, _mm512_shuffle_epi32(m, _MM_PERM_CDAB));
-}
-
-/* pith_q8_scale on 16 lanes. */
-ALWAYS_INLINE __mmask16 scales(__m512i amax, __m512 *d, __m512 *inverse) {
-    __m512 one = vec_set(1.0f), x = _mm512_div_ps(_mm512_castsi512_ps(amax), vec_set(127.0f));
-    __mmask16 finite = _mm512_cmplt_epu32_mask(amax, _mm512_set1_epi32(0x7F800000));
-    __mmask16 used = _mm512_mask_cmp_ps_mask(finite, x, _mm512_setzero_ps(), _CMP_GT_OQ);
-    __m512 y = _mm512_maskz_div_ps(used, one, x);
-    used = _mm512_mask_cmp_ps_mask(used, y, vec_set(INFINITY), _CMP_LT_OQ);
-    *inverse = _mm512_maskz_mov_ps(used, y);
-    x = _mm512_maskz_mov_ps(used, x);
-    *d = _mm512_mask_mov_ps(_mm512_castsi512_ps(_mm512_set1_epi32(0x7FC00000)), finite, x);
-    return used;
 }
 
 ALWAYS_INLINE __m128i codes(__m512 x, __m512 inverse, __mmask16 used) {
@@ -48,9 +31,9 @@ ALWAYS_INLINE void quantize_pair(const float *x, bool both, const pith_q8 *out, 
     __m512 a0 = _mm512_loadu_ps(x), a1 = _mm512_loadu_ps(x + 16);
     __m512 b0 = _mm512_maskz_loadu_ps(second, x + 32), b1 = _mm512_maskz_loadu_ps(second, x + 48);
     __m512 d, inverse;
-    __m512i amax = amax_pair(_mm512_max_epu32(magnitude(a0), magnitude(a1)),
-                             _mm512_max_epu32(magnitude(b0), magnitude(b1)));
-    __mmask16 used = scales(amax, &d, &inverse);
+    __m512i amax = amax_pair(_mm512_max_epu32(vec_magnitude(a0), vec_magnitude(a1)),
+                             _mm512_max_epu32(vec_magnitude(b0), vec_magnitude(b1)));
+    __mmask16 used = vec_q8_scale(amax, &d, &inverse);
     __m512 inverse_a = _mm512_shuffle_f32x4(inverse, inverse, 0x00),
            inverse_b = _mm512_shuffle_f32x4(inverse, inverse, 0xFF);
     __mmask16 used_a = (used & 1) ? 0xFFFF : 0, used_b = (used & 0x100) ? 0xFFFF : 0;
@@ -80,4 +63,33 @@ void pith_quantize_avx512(const float *x, size_t x_stride, uint32_t n, uint32_t 
         if (n_group % 2)
             quantize_pair(x + GROUP * (n_group - 1), false, out, first_row + t, n_group - 1);
     }
+}
+
+/* A group of the fast contract: 64 values. */
+ALWAYS_INLINE void quantize_64(const float *x, const pith_q8 *out, size_t row, size_t at) {
+    __m512 v[4];
+    __m512i amax = _mm512_setzero_si512(), q = _mm512_setzero_si512();
+    float inverse;
+    UNROLL for (int i = 0; i < 4; i++) {
+        v[i] = _mm512_loadu_ps(x + 16 * i);
+        amax = _mm512_max_epu32(amax, vec_magnitude(v[i]));
+    }
+    size_t group = row * out->d_stride + at;
+    if (pith_q8_scale(_mm512_reduce_max_epu32(amax), &out->d[group], &inverse)) {
+        __m512 by = vec_set(inverse);
+        q = _mm512_castsi128_si512(codes(v[0], by, 0xFFFF));
+        q = _mm512_inserti32x4(q, codes(v[1], by, 0xFFFF), 1);
+        q = _mm512_inserti32x4(q, codes(v[2], by, 0xFFFF), 2);
+        q = _mm512_inserti32x4(q, codes(v[3], by, 0xFFFF), 3);
+    }
+    _mm512_storeu_si512(out->q + row * out->q_stride + PITH_FAST_GROUP * at, q);
+    out->sum[group] = _mm512_reduce_add_epi32(
+        _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1), q));
+}
+
+void pith_quantize_fast_avx512(const float *x, size_t x_stride, uint32_t n, uint32_t k,
+                               const pith_q8 *out, uint32_t first_row) {
+    for (size_t t = 0; t < n; t++, x += x_stride)
+        for (size_t i = 0; i < k / PITH_FAST_GROUP; i++)
+            quantize_64(x + PITH_FAST_GROUP * i, out, first_row + t, i);
 }

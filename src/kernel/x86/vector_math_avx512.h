@@ -166,4 +166,17 @@ ALWAYS_INLINE void vec_store_codes(int8_t code[16], const vec x[1], float invers
 
 #include "kernel/vector_math.h"
 
+/* pith_q8_scale on 16 lanes. */
+ALWAYS_INLINE __mmask16 vec_q8_scale(__m512i amax, __m512 *d, __m512 *inverse) {
+    __m512 one = vec_set(1.0f), x = _mm512_div_ps(_mm512_castsi512_ps(amax), vec_set(127.0f));
+    __mmask16 finite = _mm512_cmplt_epu32_mask(amax, _mm512_set1_epi32(0x7F800000));
+    __mmask16 used = _mm512_mask_cmp_ps_mask(finite, x, _mm512_setzero_ps(), _CMP_GT_OQ);
+    __m512 y = _mm512_maskz_div_ps(used, one, x);
+    used = _mm512_mask_cmp_ps_mask(used, y, vec_set(INFINITY), _CMP_LT_OQ);
+    *inverse = _mm512_maskz_mov_ps(used, y);
+    x = _mm512_maskz_mov_ps(used, x);
+    *d = _mm512_mask_mov_ps(_mm512_castsi512_ps(_mm512_set1_epi32(0x7FC00000)), finite, x);
+    return used;
+}
+
 #endif

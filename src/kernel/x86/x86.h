@@ -65,7 +65,12 @@ pith_pack_kernel pith_pack_iq4_nl_avx512, pith_pack_iq4_xs_avx512, pith_pack_mxf
     pith_pack_iq1_m_avx512, pith_pack_iq2_xxs_avx512, pith_pack_iq2_xs_avx512,
     pith_pack_iq2_s_avx512, pith_pack_iq3_xxs_avx512, pith_pack_iq3_s_avx512,
     pith_pack_tq1_0_avx512, pith_pack_tq2_0_avx512, pith_pack_q1_0_avx512, pith_pack_q2_0_avx512;
-pith_quantize_kernel pith_quantize_avx512;
+pith_mul_kernel pith_mul_fast_q2_k_avx512, pith_mul_fast_q3_k_avx512, pith_mul_fast_q4_k_avx512,
+    pith_mul_fast_q5_k_avx512, pith_mul_fast_q6_k_avx512, pith_mul_fast_iq4_xs_avx512,
+    pith_mul_fast_iq1_s_avx512, pith_mul_fast_iq1_m_avx512, pith_mul_fast_iq2_xxs_avx512,
+    pith_mul_fast_iq2_xs_avx512, pith_mul_fast_iq2_s_avx512, pith_mul_fast_iq3_xxs_avx512,
+    pith_mul_fast_iq3_s_avx512, pith_mul_fast_tq1_0_avx512, pith_mul_fast_tq2_0_avx512;
+pith_quantize_kernel pith_quantize_avx512, pith_quantize_fast_avx512;
 pith_norm_kernel pith_rms_norm_avx512, pith_layer_norm_avx512;
 pith_glu_kernel pith_silu_mul_avx512, pith_gelu_mul_avx512, pith_gelu_erf_mul_avx512,
     pith_relu2_mul_avx512;
