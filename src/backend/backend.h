@@ -165,6 +165,7 @@ typedef struct pith_step {
     const int32_t *tokens;         /* [n] */
     const int32_t *positions;      /* [n] */
     const int32_t *sequence;       /* [n], 0 .. n_sequence - 1 */
+    const bool *is_fast;           /* [n] rows in the fast contract (kernel.h); NULL: none */
     const int32_t *out_rows;       /* [n_out], increasing */
     const pith_kv_table *tables;   /* [n_sequence, n_group] */
     /* Result: called with blocks of logits rows, in order; row counts from 0 over out_rows. Rows

@@ -38,9 +38,10 @@ static pith_status make_arrays(pith_engine *engine, pith_error *error) {
     engine->positions = pith_alloc_array(engine->step_limit, sizeof *engine->positions);
     engine->sequence = pith_alloc_zero(engine->step_limit, sizeof *engine->sequence);
     engine->out_rows = pith_alloc_array(engine->step_limit, sizeof *engine->out_rows);
+    engine->is_fast = pith_alloc_zero(engine->step_limit, sizeof *engine->is_fast);
     engine->tables = pith_alloc_zero(engine->layout.n_group, sizeof *engine->tables);
     if (!engine->sessions || !engine->ids || !engine->logits || !engine->positions ||
-        !engine->sequence || !engine->out_rows || !engine->tables) {
+        !engine->sequence || !engine->out_rows || !engine->is_fast || !engine->tables) {
         return pith_fail_memory(error, "sessions", pith_engine_array_bytes(engine));
     }
     return PITH_OK;
@@ -107,6 +108,7 @@ void pith_engine_close(pith_engine *engine) {
     pith_free(engine->positions);
     pith_free(engine->sequence);
     pith_free(engine->out_rows);
+    pith_free(engine->is_fast);
     pith_free(engine->tables);
     pith_free(engine);
 }

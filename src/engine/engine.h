@@ -24,7 +24,9 @@ enum {
     PITH_ENGINE_MAX_THREADS = 512,
     PITH_ENGINE_MAX_STEP = 8192,        /* rows */
     PITH_ENGINE_DEFAULT_CONTEXT = 4096, /* tokens */
-    PITH_ENGINE_DEFAULT_STEP = 256      /* rows */
+    PITH_ENGINE_DEFAULT_STEP = 256,     /* rows */
+    PITH_ENGINE_FAST_LEAST = 64,        /* new tokens of a feed from which on it has fast rows */
+    PITH_ENGINE_FIRST_EXACT = 4         /* positions that are exact all the same */
 };
 
 struct pith_session {
@@ -44,6 +46,7 @@ struct pith_engine {
     const pith_model *model;
     uint32_t n_ctx, n_sessions, step_limit; /* after defaults */
     pith_kv_storage storage;
+    bool exact; /* every row is in the exact contract */
     pith_backend_options backend;
     pith_plan *plan;
     pith_kv_layout layout;
@@ -54,6 +57,7 @@ struct pith_engine {
     int32_t *ids;                             /* [n_sessions, n_ctx] */
     float *logits;                            /* [n_sessions, n_vocab] */
     int32_t *positions, *sequence, *out_rows; /* [step_limit], of the step being run */
+    bool *is_fast;                            /* the same */
     pith_kv_table *tables;                    /* [n_group] */
     size_t max_token_bytes;                   /* longest text of a token */
 };

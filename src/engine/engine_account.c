@@ -56,7 +56,6 @@ static pith_status settle_storage(pith_engine *engine, const pith_engine_options
     return PITH_OK;
 }
 
-/* options->exact asks for nothing more: the backend computes every row in the exact contract. */
 pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *options,
                                pith_error *error) {
     uint32_t n_threads = 0, n_cores = (uint32_t)pith_cpu_count();
@@ -81,6 +80,7 @@ pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *o
     }
     if (status == PITH_OK) status = pith_cpu_features(&engine->backend.features, error);
     if (engine->step_limit > engine->n_ctx) engine->step_limit = engine->n_ctx;
+    engine->exact = options->exact;
     engine->backend.n_threads = (int32_t)n_threads;
     engine->backend.step_limit = engine->step_limit;
     engine->backend.n_ctx = engine->n_ctx;
@@ -102,7 +102,8 @@ pith_status pith_engine_lay_out(pith_engine *engine, pith_error *error) {
 uint64_t pith_engine_array_bytes(const pith_engine *engine) {
     uint64_t per_session = sizeof(pith_session) + (uint64_t)engine->n_ctx * sizeof(int32_t) +
                            (uint64_t)engine->model->hparams.n_vocab * sizeof(float);
-    return per_session * engine->n_sessions + 3u * sizeof(int32_t) * (uint64_t)engine->step_limit +
+    return per_session * engine->n_sessions +
+           (3u * sizeof(int32_t) + sizeof(bool)) * (uint64_t)engine->step_limit +
            engine->layout.n_group * sizeof(pith_kv_table);
 }
 

@@ -5,7 +5,12 @@
  * A step is  reserve KV -> run the plan -> commit KV.  Only a step that ran to its end is
  * committed, so a call that was stopped leaves a session that is whole: it holds the finished
  * steps. Tokens that are held but not in KV (the last token of a reply; what a window group had
- * dropped) are computed first by the next feed. Does not choose tokens: generate.c does. */
+ * dropped) are computed first by the next feed. Does not choose tokens: generate.c does.
+ *
+ * The contract of a row (kernel.h) depends on its token's place in the feed, never on the step it
+ * comes in: the new tokens of a long feed are fast, but for the first positions of the session,
+ * whose activations are so large that coarse groups spoil them (docs/decisions/0040); all others
+ * are exact. */
 #include "engine/engine.h"
 
 #include <string.h>
@@ -54,7 +59,8 @@ void pith_session_cut(pith_session *session, size_t n_keep) {
 typedef struct step_sink {
     pith_session *session;
     const pith_feed_watch *watch;
-    size_t first; /* index, among the ids of the feed, of the step's first row with logits */
+    size_t first;      /* index, among the ids of the feed, of the step's first row with logits */
+    size_t first_fast; /* position from which on rows are in the fast contract */
 } step_sink;
 
 /* pith_step.on_logits. The last row that comes stays in the session. */
@@ -80,6 +86,7 @@ static pith_status run_step(step_sink *sink, uint32_t n, uint32_t first_out, pit
     if (status != PITH_OK) return status;
     pith_kv_sequence_tables(session->kv, engine->tables);
     for (uint32_t i = 0; i < n; i++) engine->positions[i] = (int32_t)(start + i);
+    for (uint32_t i = 0; i < n; i++) engine->is_fast[i] = start + i >= sink->first_fast;
     for (uint32_t i = first_out; i < n; i++) engine->out_rows[i - first_out] = (int32_t)i;
     pith_step step = {.n = n,
                       .n_out = n - first_out,
@@ -87,6 +94,7 @@ static pith_status run_step(step_sink *sink, uint32_t n, uint32_t first_out, pit
                       .tokens = session->ids + start,
                       .positions = engine->positions,
                       .sequence = engine->sequence,
+                      .is_fast = start + n > sink->first_fast ? engine->is_fast : NULL,
                       .out_rows = engine->out_rows,
                       .tables = engine->tables,
                       .on_logits = take_logits,
@@ -125,6 +133,12 @@ static pith_status compute(step_sink *sink, size_t first_new, size_t end, pith_e
     return PITH_OK;
 }
 
+/* Of a feed of n_ids tokens behind `held`. */
+static size_t first_fast(const pith_engine *engine, size_t held, size_t n_ids) {
+    if (engine->exact || n_ids < PITH_ENGINE_FAST_LEAST) return SIZE_MAX;
+    return held > PITH_ENGINE_FIRST_EXACT ? held : PITH_ENGINE_FIRST_EXACT;
+}
+
 static pith_status check_ids(const pith_session *session, const int32_t *ids, size_t n_ids,
                              pith_error *error) {
     const pith_engine *engine = session->engine;
@@ -152,7 +166,9 @@ pith_status pith_session_feed(pith_session *session, const int32_t *ids, size_t 
         memcpy(session->ids + held, ids, n_ids * sizeof *ids);
         session->has_logits = false;
     }
-    step_sink sink = {.session = session, .watch = watch ? watch : &nobody};
+    step_sink sink = {.session = session,
+                      .watch = watch ? watch : &nobody,
+                      .first_fast = first_fast(session->engine, held, n_ids)};
     status = compute(&sink, held, end, error);
     /* Finished steps stay; tokens that were held before stay in any case. */
     size_t computed = pith_kv_sequence_length(session->kv);

@@ -145,7 +145,7 @@ static void write_result(const attend_task *t) {
     if (!y->needs_q8 || columns % CPU_UNIT != 0) return;
     cpu_tile tile = {.row = t->block->first_row, .n_row = t->block->n_row, .y_stride = y->stride};
     tile.y = cpu_row(y, tile.row) + (size_t)t->head * columns;
-    pith_cpu_quantize_columns(p, y, &tile, t->head * columns, columns);
+    pith_cpu_quantize_columns(t->context->runner, y, &tile, t->head * columns, columns);
 }
 
 static void clear_sums(const attend_task *t) {

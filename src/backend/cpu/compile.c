@@ -34,6 +34,11 @@ bool pith_cpu_takes_q8(const cpu_program *program, const pith_weight *weight) {
            pith_mul_takes_q8(weight->type);
 }
 
+bool pith_cpu_takes_fast(const cpu_program *program, const pith_weight *weight) {
+    return pith_cpu_takes_q8(program, weight) && program->kernels.fast_pays &&
+           program->kernels.mul_fast[weight->type];
+}
+
 bool pith_cpu_decodes(const cpu_program *program, const pith_weight *weight) {
     return !program->kernels.mul[weight->type] ||
            (program->options.full_precision && pith_mul_takes_q8(weight->type));
@@ -251,6 +256,25 @@ static void mark_weight_input(cpu_program *p, pith_value x, const pith_weight *w
         p->values[x].needs_f32 = true;
 }
 
+/* Rows of one value come in one form: fast only if each product that reads it can take it so. The
+ * head and mixtures stay exact: few rows meet each weight there. */
+static void mark_fast(cpu_program *p, const pith_plan *plan) {
+    for (uint32_t pass = 0; pass < 2; pass++) /* who can; who cannot */
+        for (uint32_t i = 0; i < plan->n_op; i++) {
+            const pith_op *op = &plan->ops[i];
+            if (op->kind == PITH_OP_MOE) p->values[op->moe.x].takes_fast = false;
+            if (op->kind != PITH_OP_LINEAR) continue;
+            cpu_value *x = &p->values[op->linear.x];
+            for (uint32_t j = 0; j < op->linear.n; j++) {
+                const pith_weight *weight = op->linear.weight[j];
+                if (!pith_cpu_takes_fast(p, weight))
+                    x->takes_fast = x->takes_fast && !pith_cpu_takes_q8(p, weight);
+                else if (pass == 0)
+                    x->takes_fast = !x->is_out;
+            }
+        }
+}
+
 static void mark_inputs(cpu_program *p, const pith_op *op) {
     pith_value inputs[PITH_PLAN_MAX_INPUTS];
     uint32_t n = pith_op_inputs(op, inputs), first = 0;
@@ -419,6 +443,7 @@ static bool list_values(builder *b) {
     b->has_q8 = pith_alloc_zero((size_t)plan->n_value + 4 * (size_t)n_moe, sizeof *b->has_q8);
     if (b->no_memory || !p->moes || !b->has_q8) return false;
     for (uint32_t i = 0; i < plan->n_op; i++) mark_inputs(p, &plan->ops[i]);
+    mark_fast(p, plan);
     p->values[plan->output].needs_f32 = true;
     return true;
 }

@@ -26,6 +26,7 @@ typedef struct cpu_value {
     uint32_t multiple;        /* rows per row of the step: 1, or experts used */
     bool is_out, in_tail;     /* rows are n_out; rows of the running block of logits only */
     bool needs_q8, needs_f32; /* who reads it */
+    bool takes_fast;          /* its rows of the fast contract are quantized in groups of 64 */
     uint32_t first_phase, last_phase;
     size_t stride;            /* elements, a multiple of 16 whose sixteenth is odd */
     size_t offset, q8_offset; /* in the arena */
@@ -159,6 +160,8 @@ size_t pith_cpu_value_rows(const cpu_program *program, const cpu_value *value);
 
 /* Whether products with this weight read q8 rows. */
 bool pith_cpu_takes_q8(const cpu_program *program, const pith_weight *weight);
+/* Whether they have a product in the fast contract that is worth it. */
+bool pith_cpu_takes_fast(const cpu_program *program, const pith_weight *weight);
 /* Whether they go through f32 panels made on the way. */
 bool pith_cpu_decodes(const cpu_program *program, const pith_weight *weight);
 

@@ -85,12 +85,15 @@ static pith_q8 q8_from(const pith_q8 *q8, uint32_t first) {
     return from;
 }
 
-void pith_cpu_tile(const cpu_context *context, const cpu_tile *tile) {
+/* The tile's rows are in one contract. */
+static void mul_tile(const cpu_context *context, const cpu_tile *tile, bool fast) {
     const cpu_program *p = &context->runner->program;
     const cpu_scratch *scratch = &context->runner->scratch[context->thread];
     const pith_weight *weight = tile->weight;
     bool decodes = pith_cpu_decodes(p, weight);
-    pith_mul_fn mul = p->kernels.mul[decodes ? PITH_TYPE_F32 : weight->type];
+    const pith_mul_fn *muls =
+        fast && pith_cpu_takes_fast(p, weight) ? p->kernels.mul_fast : p->kernels.mul;
+    pith_mul_fn mul = muls[decodes ? PITH_TYPE_F32 : weight->type];
     pith_q8 q8;
     pith_mul args = {
         .k = (uint32_t)weight->ne[0], .n = tile->n_row, .y = tile->y, .y_stride = tile->y_stride};
@@ -117,6 +120,17 @@ void pith_cpu_tile(const cpu_context *context, const cpu_tile *tile) {
         else
             pack_panel(p, weight, tile->expert, tile->panel + i, scratch);
         mul(&args);
+    }
+}
+
+void pith_cpu_tile(const cpu_context *context, const cpu_tile *tile) {
+    cpu_tile part = *tile;
+    for (uint32_t left = tile->n_row; left > 0; left -= part.n_row) {
+        bool fast;
+        part.n_row = cpu_same_contract(context->runner, tile->x, part.row, left, &fast);
+        mul_tile(context, &part, fast);
+        part.row += part.n_row;
+        part.y += part.n_row * part.y_stride;
     }
 }
 
@@ -214,15 +228,21 @@ static product_run plan_chunks(cpu_context *c) {
     return run;
 }
 
-/* Columns [column, column + n) of `rows` rows of y, int8. */
-void pith_cpu_quantize_columns(const cpu_program *p, const cpu_value *y, const cpu_tile *tile,
+void pith_cpu_quantize_columns(const pith_runner *runner, const cpu_value *y, const cpu_tile *tile,
                                uint32_t column, uint32_t n) {
-    pith_q8 q8 = q8_from(&y->q8, tile->row - y->first_row);
-    q8.q += column;
-    q8.d += column / PITH_GROUP;
-    q8.sum += column / PITH_GROUP;
-    q8.sum16 += column / (PITH_GROUP / 2);
-    p->kernels.quantize(tile->y, tile->y_stride, tile->n_row, n, &q8, 0);
+    const pith_kernels *kernels = &runner->program.kernels;
+    for (uint32_t done = 0, same; done < tile->n_row; done += same) {
+        bool fast;
+        same = cpu_same_contract(runner, y, tile->row + done, tile->n_row - done, &fast);
+        pith_q8 q8 = q8_from(&y->q8, tile->row + done - y->first_row);
+        uint32_t group = fast ? PITH_FAST_GROUP : PITH_GROUP;
+        q8.q += column;
+        q8.d += column / group;
+        q8.sum += column / group;
+        q8.sum16 += column / (PITH_GROUP / 2);
+        (fast ? kernels->quantize_fast : kernels->quantize)(tile->y + done * tile->y_stride,
+                                                            tile->y_stride, same, n, &q8, 0);
+    }
 }
 
 /* act(gate) * up of one unit of columns. gate is a tile in the thread's scratch. */
@@ -250,7 +270,7 @@ static void joined_unit(const cpu_context *c, cpu_tile *gate, const cpu_value *y
                            n);
         if (keep) memcpy(cpu_row(y, gate->row + i) + column, row, n * sizeof(float));
     }
-    if (y->needs_q8) pith_cpu_quantize_columns(p, y, gate, column, n);
+    if (y->needs_q8) pith_cpu_quantize_columns(c->runner, y, gate, column, n);
 }
 
 /* Units of a joined product for rows [row, row + n_row): panels [panel, panel + n_panel). */

@@ -127,8 +127,9 @@ static void step_rows(const cpu_context *c, const cpu_row_step *step, uint32_t b
     const cpu_program *p = &c->runner->program;
     if (step->kind == CPU_STEP_QUANTIZE) {
         const cpu_value *x = &c->values[step->value];
-        p->kernels.quantize(cpu_row(x, begin), x->stride, end - begin, x->width, &x->q8,
-                            begin - x->first_row);
+        cpu_tile tile = {.row = begin, .n_row = end - begin, .y = cpu_row(x, begin)};
+        tile.y_stride = x->stride;
+        pith_cpu_quantize_columns(c->runner, x, &tile, 0, x->width);
         return;
     }
     for (uint32_t row = begin; row < end; row++) {

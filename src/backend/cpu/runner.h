@@ -83,6 +83,17 @@ void pith_cpu_rows(const cpu_context *context, uint32_t first, uint32_t n, uint3
 void pith_cpu_rows_of_head(const cpu_context *context, const cpu_phase *rows,
                            const cpu_block *block, uint32_t head, uint32_t n_head_kv);
 
+/* How many of the n rows from `row` on are in the contract of the first; *fast: in which. */
+static inline uint32_t cpu_same_contract(const pith_runner *runner, const cpu_value *value,
+                                         uint32_t row, uint32_t n, bool *fast) {
+    const bool *is_fast = value->takes_fast ? runner->step->is_fast : NULL;
+    uint32_t same = 1;
+    *fast = is_fast && is_fast[row];
+    if (!is_fast) return n;
+    while (same < n && is_fast[row + same] == *fast) same++;
+    return same;
+}
+
 /* product.c */
 typedef struct cpu_tile {
     const pith_weight *weight;
@@ -96,8 +107,8 @@ typedef struct cpu_tile {
 void pith_cpu_tile(const cpu_context *context, const cpu_tile *tile);
 /* act(gate) * up of the phase's product for a range of panels and rows, 64 columns at a time. */
 void pith_cpu_joined(const cpu_context *context, cpu_tile tile);
-/* Columns [column, column + n) of the tile's rows become int8 rows of y. */
-void pith_cpu_quantize_columns(const cpu_program *program, const cpu_value *y, const cpu_tile *tile,
+/* Columns [column, column + n) of the tile's rows become int8 rows of y, each in its contract. */
+void pith_cpu_quantize_columns(const pith_runner *runner, const cpu_value *y, const cpu_tile *tile,
                                uint32_t column, uint32_t n);
 void pith_cpu_product(cpu_context *context, uint64_t *index);
 
