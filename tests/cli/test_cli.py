@@ -532,9 +532,10 @@ def case_file_cut_short_while_mapped():
         expect(process.returncode == 1 and b"cut short" in err, process.returncode, err)
 
 
-# ---- the exact contract --------------------------------------------------------------------------------------------------
+# ---- the contracts --------------------------------------------------------------------------------------------------
 
-def exact_bits(model, ids, tiers, variants):
+def same_bits(model, ids, tiers, variants, mode=("--exact",)):
+    """Logits that all tiers and variants agree on."""
     with temporary() as folder:
         path = os.path.join(folder, "ids.txt")
         open(path, "w", encoding="utf-8").write(",".join(map(str, ids)))
@@ -542,13 +543,14 @@ def exact_bits(model, ids, tiers, variants):
         for tier in tiers:
             for name, options in variants:
                 out = os.path.join(folder, "x.f32")
-                result = pith("logits", "-m", model, "--ids-file", path, "--exact", "-o", out, *options, env={"PITH_CPU": tier}, timeout=600)
+                result = pith("logits", "-m", model, "--ids-file", path, *mode, "-o", out, *options, env={"PITH_CPU": tier}, timeout=600)
                 expect(result.code == 0, result.message)
                 data = open(out, "rb").read()
                 if reference is None:
                     reference = data
                     expect(len(data) % (4 * len(ids)) == 0 and len(set(struct.unpack("<64f", data[:256]))) > 32, "logits look wrong")
                 expect(data == reference, f"bits differ: tier {tier}, {name}")
+    return reference
 
 
 VARIANTS = [("2 threads", ["--threads", "2"]), ("1 thread", ["--threads", "1"]), ("mmap", ["--load", "mmap"]), ("pack", ["--load", "pack"]),
@@ -562,8 +564,8 @@ def available_tiers():
 
 def case_exact_tiny_models():
     for model in (TINY, TINY_Q4_0, TINY_GEMMA):
-        exact_bits(model, [(7 * i + 3) % 250 for i in range(100)], available_tiers(), VARIANTS)
-        exact_bits(model, [(5 * i + 1) % 250 for i in range(40)], available_tiers(), [(kv, ["--kv", kv, "--step", s]) for kv in ("f32",) for s in ("1", "16")])
+        same_bits(model, [(7 * i + 3) % 250 for i in range(100)], available_tiers(), VARIANTS)
+        same_bits(model, [(5 * i + 1) % 250 for i in range(40)], available_tiers(), [(kv, ["--kv", kv, "--step", s]) for kv in ("f32",) for s in ("1", "16")])
 
 
 def case_exact_every_type():
@@ -577,7 +579,29 @@ def case_exact_every_type():
         for kind in ("IQ4_NL IQ4_XS MXFP4 NVFP4 Q2_K Q3_K IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ3_XXS IQ3_S TQ1_0 TQ2_0 Q1_0 Q2_0").split():
             made = subprocess.run([*WINE, tool, "--shape", "tiny", "--type", kind, "--pure", "--layers", "2", "--out", model], capture_output=True, check=False)
             expect(made.returncode == 0, kind, made.stderr)
-            exact_bits(model, [(7 * i + 3) % 500 for i in range(40)], available_tiers(), variants)
+            same_bits(model, [(7 * i + 3) % 500 for i in range(40)], available_tiers(), variants)
+
+
+def case_long_prompts_have_the_same_bits_without_exact():
+    """From 64 new tokens on a prompt is in the fast contract, where the tier has use for it: then too only the tier may matter."""
+    tool = os.path.join(os.path.dirname(PROGRAM), "tests", "tools", "pith-random-model" + os.path.splitext(PROGRAM)[1])
+    if not os.path.exists(tool):
+        raise Skip("pith-random-model is not built")
+    tiers = available_tiers()
+    with temporary() as folder:
+        model = os.path.join(folder, "m.gguf")
+        made = subprocess.run([*WINE, tool, "--shape", "tiny", "--type", "Q4_K", "--pure", "--layers", "2", "--out", model], capture_output=True, check=False)
+        expect(made.returncode == 0, made.stderr)
+        ids = [(7 * i + 3) % 500 for i in range(100)]
+        exact = same_bits(model, ids, tiers, VARIANTS[:1])
+        for tier in tiers:
+            fast = same_bits(model, ids, [tier], VARIANTS, ())
+            row = len(fast) // len(ids)
+            expect(fast[: 4 * row] == exact[: 4 * row], "the first four positions are always exact")
+            expect((fast != exact) == (tier == "avx512"), f"tier {tier}: which contract was that?")
+        for n, is_fast in ((63, False), (64, "avx512" in tiers)):
+            short = same_bits(model, ids[:n], tiers[-1:], VARIANTS[:1], ())
+            expect((short != exact[: n * row]) == is_fast, f"a prompt of {n} tokens is in the wrong contract")
 
 
 def case_exact_default_model():
@@ -586,7 +610,7 @@ def case_exact_default_model():
     tiers = [t for t in available_tiers() if t != "ref"]
     if not tiers:
         raise Skip("this machine has only plain C")
-    exact_bits(model, ids, tiers, [VARIANTS[0], VARIANTS[2], VARIANTS[5]])
+    same_bits(model, ids, tiers, [VARIANTS[0], VARIANTS[2], VARIANTS[5]])
 
 
 # ---- chat, bench ------------------------------------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
  *
  * Promises of the CPU backend: every operation agrees with the naive plan (naive_plan.h); and
  * the exact contract: the same bits for a row alone or in a batch, on 1, 2 or 3 threads, packed
- * or mapped, with the instructions of any tier.
+ * or mapped, with the instructions of any tier. The fast contract promises the same but for tiers
+ * that have no use for it.
  */
 #include "cpu/cpu.h"
+#include "kernel/kernel.h"
 #include "naive_plan.h"
 #include "toy_model.h"
 
@@ -33,8 +35,8 @@ typedef struct distances {
     double worst, mean;
 } distances;
 
-static distances measure(pith_load load, pith_kv_storage storage, bool full_precision, uint32_t n,
-                         uint32_t batch) {
+static distances measure(pith_load load, pith_kv_storage storage, bool full_precision, bool mixed,
+                         uint32_t n, uint32_t batch) {
     toy model;
     toy_run run;
     int32_t tokens[N];
@@ -46,6 +48,7 @@ static distances measure(pith_load load, pith_kv_storage storage, bool full_prec
     fill_tokens(tokens, n, 1);
     toy_open(&model, load, storage, features);
     toy_run_open(&run, &model, &options);
+    run.mixed = mixed;
     toy_prefill(&run, tokens, n, batch, logits);
     naive *reference = naive_new(model.plan);
     distances result = {0, 0};
@@ -64,9 +67,9 @@ static distances measure(pith_load load, pith_kv_storage storage, bool full_prec
 
 static void full_precision_agrees_with_the_naive_plan(void **state) {
     (void)state;
-    double d = measure(PITH_LOAD_PACK, PITH_KV_STORE_F32, true, N, 64).worst;
+    double d = measure(PITH_LOAD_PACK, PITH_KV_STORE_F32, true, true, N, 64).worst;
     if (!(d < 1e-5)) fail_msg("distance %g", d);
-    d = measure(PITH_LOAD_MMAP, PITH_KV_STORE_F32, true, 30, 7).worst;
+    d = measure(PITH_LOAD_MMAP, PITH_KV_STORE_F32, true, false, 30, 7).worst;
     if (!(d < 1e-5)) fail_msg("mapped: distance %g", d);
 }
 
@@ -75,8 +78,10 @@ static void int8_activations_stay_near_the_naive_plan(void **state) {
     (void)state;
     const pith_kv_storage storage[] = {PITH_KV_STORE_F32, PITH_KV_STORE_F16, PITH_KV_STORE_I8};
     for (int i = 0; i < 3; i++) {
-        double d = measure(PITH_LOAD_PACK, storage[i], false, N, 64).mean;
+        double d = measure(PITH_LOAD_PACK, storage[i], false, false, N, 64).mean;
         if (!(d < 0.03)) fail_msg("storage %d: mean distance %g", i, d);
+        d = measure(PITH_LOAD_PACK, storage[i], false, true, N, 64).mean;
+        if (!(d < 0.04)) fail_msg("storage %d, fast rows: mean distance %g", i, d);
     }
 }
 
@@ -118,8 +123,8 @@ enum { ALL_KINDS = 0 };
 enum { ALL_KINDS = 1 };
 #endif
 
-static void run_variant(const variant *v, pith_kv_storage storage, const int32_t *tokens,
-                        uint32_t features, float *logits) {
+static void run_variant(const variant *v, pith_kv_storage storage, bool mixed,
+                        const int32_t *tokens, uint32_t features, float *logits) {
     toy model;
     toy_run run;
     pith_backend_options options = base_options;
@@ -127,6 +132,7 @@ static void run_variant(const variant *v, pith_kv_storage storage, const int32_t
     options.n_threads = v->n_threads;
     toy_open(&model, v->load, storage, features);
     toy_run_open(&run, &model, &options);
+    run.mixed = mixed;
     toy_prefill(&run, tokens, N, v->batch, logits);
     toy_run_close(&run);
     toy_close(&model);
@@ -152,7 +158,7 @@ static void check_contract(pith_kv_storage storage) {
             printf("%s: this machine lacks it\n", variants[i].name);
             continue;
         }
-        run_variant(&variants[i], storage, tokens, features, i ? other : first);
+        run_variant(&variants[i], storage, false, tokens, features, i ? other : first);
         if (i) expect_same(variants[i].name, first, other);
     }
     free(first);
@@ -172,6 +178,40 @@ static void same_bits_with_int8_kv(void **state) {
 static void same_bits_with_f32_kv(void **state) {
     (void)state;
     check_contract(PITH_KV_STORE_F32);
+}
+
+static bool has_fast(uint32_t features) {
+    pith_kernels kernels;
+    pith_kernels_init(&kernels, features);
+    return kernels.fast_pays;
+}
+
+/* A row is in one contract or the other wherever it stands, and its neighbours don't matter. */
+static void fast_rows_have_the_same_bits_too(void **state) {
+    (void)state;
+    int32_t tokens[N];
+    size_t bytes = (size_t)N * TOY_VOCAB * sizeof(float), n_other = 0;
+    uint32_t features = pith_cpu_detect();
+    if (!has_fast(features)) {
+        printf("no tier of this machine gains by the fast contract\n");
+        skip();
+    }
+    float *first = malloc(bytes), *other = malloc(bytes), *exact = malloc(bytes);
+    fill_tokens(tokens, N, 3);
+    for (size_t i = 0; i < sizeof variants / sizeof *variants && !variants[i].tier; i++) {
+        run_variant(&variants[i], PITH_KV_STORE_F16, true, tokens, features, i ? other : first);
+        if (i) expect_same(variants[i].name, first, other);
+    }
+    run_variant(&variants[0], PITH_KV_STORE_F16, false, tokens, features, exact);
+    for (uint32_t i = 0; i < N * TOY_VOCAB; i++) {
+        double d = (double)first[i] - (double)exact[i];
+        if (i < 3 * TOY_VOCAB) assert_memory_equal(&first[i], &exact[i], sizeof *first);
+        if (i >= 3 * TOY_VOCAB && d != 0) n_other++;
+    }
+    if (n_other < N * TOY_VOCAB / 2) fail_msg("only %zu logits are other than exact ones", n_other);
+    free(first);
+    free(other);
+    free(exact);
 }
 
 /* Few rows before many pages: pages are shared out among threads, in rounds; the fold must not
@@ -252,6 +292,7 @@ int main(void) {
         cmocka_unit_test(same_bits_with_f16_kv),
         cmocka_unit_test(same_bits_with_int8_kv),
         cmocka_unit_test(same_bits_with_f32_kv),
+        cmocka_unit_test(fast_rows_have_the_same_bits_too),
         cmocka_unit_test(shared_out_pages_give_the_same_bits),
         cmocka_unit_test(sequences_in_a_step_do_not_see_each_other),
     };

@@ -277,6 +277,7 @@ typedef struct toy_run {
     uint32_t length[TOY_SEQUENCES];
     float *logits; /* [limit, TOY_VOCAB] of the last step */
     uint32_t n_logits;
+    bool mixed; /* rows are in the fast contract, but for a few whose position says so */
 } toy_run;
 
 static inline int toy_on_logits(void *user, uint32_t first, uint32_t n, const float *logits,
@@ -320,10 +321,12 @@ static inline void toy_run_close(toy_run *run) {
 static inline void toy_step(toy_run *run, const int32_t *tokens, const int32_t *sequence,
                             uint32_t n) {
     int32_t positions[TOY_CTX], out[TOY_CTX];
+    bool is_fast[TOY_CTX];
     pith_error error = {0};
     for (uint32_t i = 0; i < n; i++) {
         positions[i] = (int32_t)run->length[sequence[i]]++;
         out[i] = (int32_t)i;
+        is_fast[i] = positions[i] > 2 && positions[i] % 17 != 5;
     }
     pith_step step = {.n = n,
                       .n_out = n,
@@ -331,6 +334,7 @@ static inline void toy_step(toy_run *run, const int32_t *tokens, const int32_t *
                       .tokens = tokens,
                       .positions = positions,
                       .sequence = sequence,
+                      .is_fast = run->mixed ? is_fast : NULL,
                       .out_rows = out,
                       .tables = run->tables,
                       .on_logits = toy_on_logits,
