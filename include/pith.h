@@ -287,7 +287,8 @@ typedef struct pith_engine_options {
     int32_t step_limit;   /* prompt rows a step; 0: 256 */
     pith_kv_type kv_type; /* AUTO: f16 (f32 with full precision) */
     pith_precision precision;
-    /* every row in the exact contract: same bits for any batching, threads, tier and load mode */
+    /* the same bits for any batching, threads, tier and load mode; else long prompts are read
+     * faster and a little less exactly, which depends on the tier and on how ids are fed */
     bool exact;
     uint64_t memory_limit; /* bytes for KV and workspace; 0: what the system can give */
 } pith_engine_options;
