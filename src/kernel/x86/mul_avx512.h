@@ -131,9 +131,20 @@ typedef struct wide_type {
     int code_max;     /* largest magnitude of a value; blocks of 256 (fast contract) */
 } wide_type;
 
+/* Beside their unpackers: mul_small_avx512.c, mul_super_avx512.c, mul_q6_k_avx512.c,
+ * mul_expanded_avx512.c. */
+extern const wide_type pith_wide_q4_0, pith_wide_q4_1, pith_wide_q5_0, pith_wide_q5_1,
+    pith_wide_q8_0, pith_wide_q4_k, pith_wide_q5_k, pith_wide_q6_k, pith_wide_iq4_nl,
+    pith_wide_iq4_xs, pith_wide_mxfp4, pith_wide_nvfp4, pith_wide_q2_k, pith_wide_q3_k,
+    pith_wide_iq1_s, pith_wide_iq1_m, pith_wide_iq2_xxs, pith_wide_iq2_xs, pith_wide_iq2_s,
+    pith_wide_iq3_xxs, pith_wide_iq3_s, pith_wide_tq1_0, pith_wide_tq2_0, pith_wide_q1_0,
+    pith_wide_q2_0;
+
 /* Any number of tokens and panels. */
 void pith_mul_wide_avx512(const pith_mul *args, const wide_type *type);
 /* In the fast contract (mul_fast_avx512.c). */
 void pith_mul_fast_wide_avx512(const pith_mul *args, const wide_type *type);
+/* Codes of 256 k become codes + zero (0: int8; 128) under the scale d[0]; types in blocks of 256. */
+void pith_requantize_avx512(expanded *w, const wide_type *type, int zero);
 
 #endif

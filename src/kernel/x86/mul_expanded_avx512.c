@@ -12,165 +12,173 @@
 
 #include "kernel/x86/expand_grids.h"
 
+const wide_type pith_wide_iq4_nl = {expand_iq4_nl, 8 * sizeof(pith_panel_iq4_nl), WIDE_SIGNED, 7,
+                                    0};
+
 void pith_mul_iq4_nl_avx512(const pith_mul *args) {
     if (args->n <= SOME_TOKENS)
         pith_mul_few_iq4_nl_avx512(args);
     else
-        pith_mul_wide_avx512(
-            args, &(wide_type){expand_iq4_nl, 8 * sizeof(pith_panel_iq4_nl), WIDE_SIGNED, 7, 0});
+        pith_mul_wide_avx512(args, &pith_wide_iq4_nl);
 }
+
+const wide_type pith_wide_mxfp4 = {expand_mxfp4, 8 * sizeof(pith_panel_mxfp4), WIDE_SIGNED, 4, 0};
 
 void pith_mul_mxfp4_avx512(const pith_mul *args) {
     if (args->n <= SOME_TOKENS)
         pith_mul_few_mxfp4_avx512(args);
     else
-        pith_mul_wide_avx512(
-            args, &(wide_type){expand_mxfp4, 8 * sizeof(pith_panel_mxfp4), WIDE_SIGNED, 4, 0});
+        pith_mul_wide_avx512(args, &pith_wide_mxfp4);
 }
 
-static const wide_type iq4_xs = {expand_iq4_xs, sizeof(pith_panel_iq4_xs), WIDE_SCALED, 7, 127};
+const wide_type pith_wide_iq4_xs = {expand_iq4_xs, sizeof(pith_panel_iq4_xs), WIDE_SCALED, 7, 127};
 
 void pith_mul_iq4_xs_avx512(const pith_mul *args) {
     if (args->n <= FEW_PAIRS)
         pith_mul_few_iq4_xs_avx512(args);
     else
-        pith_mul_wide_avx512(args, &iq4_xs);
+        pith_mul_wide_avx512(args, &pith_wide_iq4_xs);
 }
 
 void pith_mul_fast_iq4_xs_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &iq4_xs);
+    pith_mul_fast_wide_avx512(args, &pith_wide_iq4_xs);
 }
+
+const wide_type pith_wide_nvfp4 = {expand_nvfp4, 4 * sizeof(pith_panel_nvfp4), WIDE_FLOATS, 5, 0};
 
 void pith_mul_nvfp4_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(
-        args, &(wide_type){expand_nvfp4, 4 * sizeof(pith_panel_nvfp4), WIDE_FLOATS, 5, 0});
+    pith_mul_wide_avx512(args, &pith_wide_nvfp4);
 }
 
-static const wide_type q2_k = {expand_q2_k, sizeof(pith_panel_q2_k), WIDE_PAIRS, 0, 3};
+const wide_type pith_wide_q2_k = {expand_q2_k, sizeof(pith_panel_q2_k), WIDE_PAIRS, 0, 3};
 
 void pith_mul_q2_k_avx512(const pith_mul *args) {
     if (args->n <= FEW_PAIRS)
         pith_mul_few_q2_k_avx512(args);
     else
-        pith_mul_wide_avx512(args, &q2_k);
+        pith_mul_wide_avx512(args, &pith_wide_q2_k);
 }
 
 void pith_mul_fast_q2_k_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &q2_k);
+    pith_mul_fast_wide_avx512(args, &pith_wide_q2_k);
 }
 
-static const wide_type q3_k = {expand_q3_k, sizeof(pith_panel_q3_k), WIDE_HALVES, 5, 4};
+const wide_type pith_wide_q3_k = {expand_q3_k, sizeof(pith_panel_q3_k), WIDE_HALVES, 5, 4};
 
 void pith_mul_q3_k_avx512(const pith_mul *args) {
     if (args->n <= FEW_PAIRS)
         pith_mul_few_q3_k_avx512(args);
     else
-        pith_mul_wide_avx512(args, &q3_k);
+        pith_mul_wide_avx512(args, &pith_wide_q3_k);
 }
 
 void pith_mul_fast_q3_k_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &q3_k);
+    pith_mul_fast_wide_avx512(args, &pith_wide_q3_k);
 }
 
-static const wide_type iq1_s = {expand_iq1_s, sizeof(pith_panel_iq1_s), WIDE_SCALED, 5, 9};
+const wide_type pith_wide_iq1_s = {expand_iq1_s, sizeof(pith_panel_iq1_s), WIDE_SCALED, 5, 9};
 
 void pith_mul_iq1_s_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args, &iq1_s);
+    pith_mul_wide_avx512(args, &pith_wide_iq1_s);
 }
 
 void pith_mul_fast_iq1_s_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &iq1_s);
+    pith_mul_fast_wide_avx512(args, &pith_wide_iq1_s);
 }
 
-static const wide_type iq1_m = {expand_iq1_m, sizeof(pith_panel_iq1_m), WIDE_HALVES, 5, 9};
+const wide_type pith_wide_iq1_m = {expand_iq1_m, sizeof(pith_panel_iq1_m), WIDE_HALVES, 5, 9};
 
 void pith_mul_iq1_m_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args, &iq1_m);
+    pith_mul_wide_avx512(args, &pith_wide_iq1_m);
 }
 
 void pith_mul_fast_iq1_m_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &iq1_m);
+    pith_mul_fast_wide_avx512(args, &pith_wide_iq1_m);
 }
 
-static const wide_type iq2_xxs = {expand_iq2_xxs, sizeof(pith_panel_iq2_xxs), WIDE_SCALED, 6, 43};
+const wide_type pith_wide_iq2_xxs = {expand_iq2_xxs, sizeof(pith_panel_iq2_xxs), WIDE_SCALED, 6,
+                                     43};
 
 void pith_mul_iq2_xxs_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args, &iq2_xxs);
+    pith_mul_wide_avx512(args, &pith_wide_iq2_xxs);
 }
 
 void pith_mul_fast_iq2_xxs_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &iq2_xxs);
+    pith_mul_fast_wide_avx512(args, &pith_wide_iq2_xxs);
 }
 
-static const wide_type iq2_xs = {expand_iq2_xs, sizeof(pith_panel_iq2_xs), WIDE_HALVES, 6, 43};
+const wide_type pith_wide_iq2_xs = {expand_iq2_xs, sizeof(pith_panel_iq2_xs), WIDE_HALVES, 6, 43};
 
 void pith_mul_iq2_xs_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args, &iq2_xs);
+    pith_mul_wide_avx512(args, &pith_wide_iq2_xs);
 }
 
 void pith_mul_fast_iq2_xs_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &iq2_xs);
+    pith_mul_fast_wide_avx512(args, &pith_wide_iq2_xs);
 }
 
-static const wide_type iq2_s = {expand_iq2_s, sizeof(pith_panel_iq2_s), WIDE_HALVES, 6, 43};
+const wide_type pith_wide_iq2_s = {expand_iq2_s, sizeof(pith_panel_iq2_s), WIDE_HALVES, 6, 43};
 
 void pith_mul_iq2_s_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args, &iq2_s);
+    pith_mul_wide_avx512(args, &pith_wide_iq2_s);
 }
 
 void pith_mul_fast_iq2_s_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &iq2_s);
+    pith_mul_fast_wide_avx512(args, &pith_wide_iq2_s);
 }
 
-static const wide_type iq3_xxs = {expand_iq3_xxs, sizeof(pith_panel_iq3_xxs), WIDE_SCALED, 6, 62};
+const wide_type pith_wide_iq3_xxs = {expand_iq3_xxs, sizeof(pith_panel_iq3_xxs), WIDE_SCALED, 6,
+                                     62};
 
 void pith_mul_iq3_xxs_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args, &iq3_xxs);
+    pith_mul_wide_avx512(args, &pith_wide_iq3_xxs);
 }
 
 void pith_mul_fast_iq3_xxs_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &iq3_xxs);
+    pith_mul_fast_wide_avx512(args, &pith_wide_iq3_xxs);
 }
 
-static const wide_type iq3_s = {expand_iq3_s, sizeof(pith_panel_iq3_s), WIDE_SCALED, 5, 15};
+const wide_type pith_wide_iq3_s = {expand_iq3_s, sizeof(pith_panel_iq3_s), WIDE_SCALED, 5, 15};
 
 void pith_mul_iq3_s_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args, &iq3_s);
+    pith_mul_wide_avx512(args, &pith_wide_iq3_s);
 }
 
 void pith_mul_fast_iq3_s_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &iq3_s);
+    pith_mul_fast_wide_avx512(args, &pith_wide_iq3_s);
 }
 
-static const wide_type tq1_0 = {expand_tq1_0, sizeof(pith_panel_tq1_0), WIDE_SCALED, 5, 1};
+const wide_type pith_wide_tq1_0 = {expand_tq1_0, sizeof(pith_panel_tq1_0), WIDE_SCALED, 5, 1};
 
 void pith_mul_tq1_0_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args, &tq1_0);
+    pith_mul_wide_avx512(args, &pith_wide_tq1_0);
 }
 
 void pith_mul_fast_tq1_0_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &tq1_0);
+    pith_mul_fast_wide_avx512(args, &pith_wide_tq1_0);
 }
 
-static const wide_type tq2_0 = {expand_tq2_0, sizeof(pith_panel_tq2_0), WIDE_SCALED, 5, 2};
+const wide_type pith_wide_tq2_0 = {expand_tq2_0, sizeof(pith_panel_tq2_0), WIDE_SCALED, 5, 2};
 
 void pith_mul_tq2_0_avx512(const pith_mul *args) {
     if (args->n <= FEW_PAIRS)
         pith_mul_few_tq2_0_avx512(args);
     else
-        pith_mul_wide_avx512(args, &tq2_0);
+        pith_mul_wide_avx512(args, &pith_wide_tq2_0);
 }
 
 void pith_mul_fast_tq2_0_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &tq2_0);
+    pith_mul_fast_wide_avx512(args, &pith_wide_tq2_0);
 }
+
+const wide_type pith_wide_q1_0 = {expand_q1_0, 2 * sizeof(pith_panel_q1_0), WIDE_SIGNED, 4, 0};
 
 void pith_mul_q1_0_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args,
-                         &(wide_type){expand_q1_0, 2 * sizeof(pith_panel_q1_0), WIDE_SIGNED, 4, 0});
+    pith_mul_wide_avx512(args, &pith_wide_q1_0);
 }
 
+const wide_type pith_wide_q2_0 = {expand_q2_0, 4 * sizeof(pith_panel_q2_0), WIDE_SIGNED, 4, 0};
+
 void pith_mul_q2_0_avx512(const pith_mul *args) {
-    pith_mul_wide_avx512(args,
-                         &(wide_type){expand_q2_0, 4 * sizeof(pith_panel_q2_0), WIDE_SIGNED, 4, 0});
+    pith_mul_wide_avx512(args, &pith_wide_q2_0);
 }

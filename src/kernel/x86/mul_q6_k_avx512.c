@@ -181,15 +181,15 @@ ALWAYS_INLINE void few_tokens(const pith_mul *args, const uint8_t *w, float *y) 
     }
 }
 
-static const wide_type wide = {unpack, sizeof(pith_panel_q6_k), WIDE_HALVES, 5, 32};
+const wide_type pith_wide_q6_k = {unpack, sizeof(pith_panel_q6_k), WIDE_HALVES, 5, 32};
 
 void pith_mul_fast_q6_k_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &wide);
+    pith_mul_fast_wide_avx512(args, &pith_wide_q6_k);
 }
 
 void pith_mul_q6_k_avx512(const pith_mul *args) {
     if (args->n > SOME_TOKENS) {
-        pith_mul_wide_avx512(args, &wide);
+        pith_mul_wide_avx512(args, &pith_wide_q6_k);
         return;
     }
     for (uint32_t p = 0; p < args->n_panel; p++) {

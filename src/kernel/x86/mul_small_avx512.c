@@ -231,50 +231,50 @@ static void unpack_q4_0(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q4_0);
 }
 
+const wide_type pith_wide_q4_0 = {unpack_q4_0, 8 * sizeof(pith_panel_q4_0), WIDE_SIGNED, 3, 0};
+
 void pith_mul_q4_0_avx512(const pith_mul *args) {
-    static const wide_type wide = {unpack_q4_0, WIDE_GROUPS * sizeof(pith_panel_q4_0), WIDE_SIGNED,
-                                   3, 0};
-    mul(args, &wide, Q4_0);
+    mul(args, &pith_wide_q4_0, Q4_0);
 }
 
 static void unpack_q4_1(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q4_1);
 }
 
+const wide_type pith_wide_q4_1 = {unpack_q4_1, 8 * sizeof(pith_panel_q4_1), WIDE_AFFINE, 0, 0};
+
 void pith_mul_q4_1_avx512(const pith_mul *args) {
-    static const wide_type wide = {unpack_q4_1, WIDE_GROUPS * sizeof(pith_panel_q4_1), WIDE_AFFINE,
-                                   0, 0};
-    mul(args, &wide, Q4_1);
+    mul(args, &pith_wide_q4_1, Q4_1);
 }
 
 static void unpack_q5_0(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q5_0);
 }
 
+const wide_type pith_wide_q5_0 = {unpack_q5_0, 8 * sizeof(pith_panel_q5_0), WIDE_SIGNED, 4, 0};
+
 void pith_mul_q5_0_avx512(const pith_mul *args) {
-    static const wide_type wide = {unpack_q5_0, WIDE_GROUPS * sizeof(pith_panel_q5_0), WIDE_SIGNED,
-                                   4, 0};
-    mul(args, &wide, Q5_0);
+    mul(args, &pith_wide_q5_0, Q5_0);
 }
 
 static void unpack_q5_1(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q5_1);
 }
 
+const wide_type pith_wide_q5_1 = {unpack_q5_1, 8 * sizeof(pith_panel_q5_1), WIDE_AFFINE, 0, 0};
+
 void pith_mul_q5_1_avx512(const pith_mul *args) {
-    static const wide_type wide = {unpack_q5_1, WIDE_GROUPS * sizeof(pith_panel_q5_1), WIDE_AFFINE,
-                                   0, 0};
-    mul(args, &wide, Q5_1);
+    mul(args, &pith_wide_q5_1, Q5_1);
 }
 
 static void unpack_q8_0(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, n, Q8_0);
 }
 
+const wide_type pith_wide_q8_0 = {unpack_q8_0, 8 * sizeof(pith_panel_q8_0), WIDE_SIGNED, 7, 0};
+
 void pith_mul_q8_0_avx512(const pith_mul *args) {
-    static const wide_type wide = {unpack_q8_0, WIDE_GROUPS * sizeof(pith_panel_q8_0), WIDE_SIGNED,
-                                   7, 0};
-    mul(args, &wide, Q8_0);
+    mul(args, &pith_wide_q8_0, Q8_0);
 }
 
 void pith_mul_few_iq4_nl_avx512(const pith_mul *args) {

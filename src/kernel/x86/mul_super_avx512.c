@@ -186,14 +186,14 @@ static void unpack_q4_k(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, Q4_K);
 }
 
-static const wide_type wide_q4_k = {unpack_q4_k, sizeof(pith_panel_q4_k), WIDE_SUPER, 0, 15};
+const wide_type pith_wide_q4_k = {unpack_q4_k, sizeof(pith_panel_q4_k), WIDE_SUPER, 0, 15};
 
 void pith_mul_fast_q4_k_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &wide_q4_k);
+    pith_mul_fast_wide_avx512(args, &pith_wide_q4_k);
 }
 
 void pith_mul_q4_k_avx512(const pith_mul *args) {
-    mul(args, &wide_q4_k, Q4_K);
+    mul(args, &pith_wide_q4_k, Q4_K);
 }
 
 static void unpack_q5_k(expanded *out, const uint8_t *w, int n) {
@@ -201,12 +201,12 @@ static void unpack_q5_k(expanded *out, const uint8_t *w, int n) {
     unpack(out, w, Q5_K);
 }
 
-static const wide_type wide_q5_k = {unpack_q5_k, sizeof(pith_panel_q5_k), WIDE_SUPER, 0, 31};
+const wide_type pith_wide_q5_k = {unpack_q5_k, sizeof(pith_panel_q5_k), WIDE_SUPER, 0, 31};
 
 void pith_mul_fast_q5_k_avx512(const pith_mul *args) {
-    pith_mul_fast_wide_avx512(args, &wide_q5_k);
+    pith_mul_fast_wide_avx512(args, &pith_wide_q5_k);
 }
 
 void pith_mul_q5_k_avx512(const pith_mul *args) {
-    mul(args, &wide_q5_k, Q5_K);
+    mul(args, &pith_wide_q5_k, Q5_K);
 }
