@@ -265,10 +265,54 @@ static void climb_avx512(filling *f) {
     SET(exp, pith_exp_avx512);
 }
 
+static void climb_amx(filling *f) {
+    SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_amx);
+    SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_amx);
+    SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_amx);
+    SET(mul[PITH_TYPE_Q5_1], pith_mul_q5_1_amx);
+    SET(mul[PITH_TYPE_Q8_0], pith_mul_q8_0_amx);
+    SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_amx);
+    SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_amx);
+    SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_amx);
+    SET(mul[PITH_TYPE_IQ4_NL], pith_mul_iq4_nl_amx);
+    SET(mul[PITH_TYPE_IQ4_XS], pith_mul_iq4_xs_amx);
+    SET(mul[PITH_TYPE_MXFP4], pith_mul_mxfp4_amx);
+    SET(mul[PITH_TYPE_NVFP4], pith_mul_nvfp4_amx);
+    SET(mul[PITH_TYPE_Q2_K], pith_mul_q2_k_amx);
+    SET(mul[PITH_TYPE_Q3_K], pith_mul_q3_k_amx);
+    SET(mul[PITH_TYPE_IQ1_S], pith_mul_iq1_s_amx);
+    SET(mul[PITH_TYPE_IQ1_M], pith_mul_iq1_m_amx);
+    SET(mul[PITH_TYPE_IQ2_XXS], pith_mul_iq2_xxs_amx);
+    SET(mul[PITH_TYPE_IQ2_XS], pith_mul_iq2_xs_amx);
+    SET(mul[PITH_TYPE_IQ2_S], pith_mul_iq2_s_amx);
+    SET(mul[PITH_TYPE_IQ3_XXS], pith_mul_iq3_xxs_amx);
+    SET(mul[PITH_TYPE_IQ3_S], pith_mul_iq3_s_amx);
+    SET(mul[PITH_TYPE_TQ1_0], pith_mul_tq1_0_amx);
+    SET(mul[PITH_TYPE_TQ2_0], pith_mul_tq2_0_amx);
+    SET(mul[PITH_TYPE_Q1_0], pith_mul_q1_0_amx);
+    SET(mul[PITH_TYPE_Q2_0], pith_mul_q2_0_amx);
+    SET(mul_fast[PITH_TYPE_Q4_K], pith_mul_fast_q4_k_amx);
+    SET(mul_fast[PITH_TYPE_Q5_K], pith_mul_fast_q5_k_amx);
+    SET(mul_fast[PITH_TYPE_Q6_K], pith_mul_fast_q6_k_amx);
+    SET(mul_fast[PITH_TYPE_IQ4_XS], pith_mul_fast_iq4_xs_amx);
+    SET(mul_fast[PITH_TYPE_Q2_K], pith_mul_fast_q2_k_amx);
+    SET(mul_fast[PITH_TYPE_Q3_K], pith_mul_fast_q3_k_amx);
+    SET(mul_fast[PITH_TYPE_IQ1_S], pith_mul_fast_iq1_s_amx);
+    SET(mul_fast[PITH_TYPE_IQ1_M], pith_mul_fast_iq1_m_amx);
+    SET(mul_fast[PITH_TYPE_IQ2_XXS], pith_mul_fast_iq2_xxs_amx);
+    SET(mul_fast[PITH_TYPE_IQ2_XS], pith_mul_fast_iq2_xs_amx);
+    SET(mul_fast[PITH_TYPE_IQ2_S], pith_mul_fast_iq2_s_amx);
+    SET(mul_fast[PITH_TYPE_IQ3_XXS], pith_mul_fast_iq3_xxs_amx);
+    SET(mul_fast[PITH_TYPE_IQ3_S], pith_mul_fast_iq3_s_amx);
+    SET(mul_fast[PITH_TYPE_TQ1_0], pith_mul_fast_tq1_0_amx);
+    SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_amx);
+}
+
 static void climb_x86(filling *f, uint32_t features) {
     if (features & PITH_CPU_AVX2) climb_avx2(f);
     if (features & PITH_CPU_AVXVNNI) climb_avxvnni(f);
     if (features & PITH_CPU_AVX512) climb_avx512(f);
+    if (features & PITH_CPU_AMX) climb_amx(f);
 }
 #elif defined(__aarch64__) || defined(_M_ARM64)
 static void climb_neon(filling *f) {

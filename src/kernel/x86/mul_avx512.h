@@ -144,7 +144,8 @@ extern const wide_type pith_wide_q4_0, pith_wide_q4_1, pith_wide_q5_0, pith_wide
 void pith_mul_wide_avx512(const pith_mul *args, const wide_type *type);
 /* In the fast contract (mul_fast_avx512.c). */
 void pith_mul_fast_wide_avx512(const pith_mul *args, const wide_type *type);
-/* Codes of 256 k become codes + zero (0: int8; 128) under the scale d[0]; types in blocks of 256. */
+/* Codes of 256 k become codes + zero (0: signed bytes; 128) under the scale d[0]. Types in blocks
+ * of 256. */
 void pith_requantize_avx512(expanded *w, const wide_type *type, int zero);
 
 #endif

@@ -84,4 +84,17 @@ pith_merge_kernel pith_merge_avx512;
 pith_kv_put_kernel pith_kv_put_f32_avx512, pith_kv_put_f16_avx512, pith_kv_put_i8_avx512;
 pith_reduce_kernel pith_max_avx512;
 
+/* ---- amx: avx512 and AMX tile int8 ---- */
+pith_mul_kernel pith_mul_q4_0_amx, pith_mul_q4_1_amx, pith_mul_q5_0_amx, pith_mul_q5_1_amx,
+    pith_mul_q8_0_amx, pith_mul_q4_k_amx, pith_mul_q5_k_amx, pith_mul_q6_k_amx, pith_mul_iq4_nl_amx,
+    pith_mul_iq4_xs_amx, pith_mul_mxfp4_amx, pith_mul_nvfp4_amx, pith_mul_q2_k_amx,
+    pith_mul_q3_k_amx, pith_mul_iq1_s_amx, pith_mul_iq1_m_amx, pith_mul_iq2_xxs_amx,
+    pith_mul_iq2_xs_amx, pith_mul_iq2_s_amx, pith_mul_iq3_xxs_amx, pith_mul_iq3_s_amx,
+    pith_mul_tq1_0_amx, pith_mul_tq2_0_amx, pith_mul_q1_0_amx, pith_mul_q2_0_amx;
+pith_mul_kernel pith_mul_fast_q4_k_amx, pith_mul_fast_q5_k_amx, pith_mul_fast_q6_k_amx,
+    pith_mul_fast_iq4_xs_amx, pith_mul_fast_q2_k_amx, pith_mul_fast_q3_k_amx,
+    pith_mul_fast_iq1_s_amx, pith_mul_fast_iq1_m_amx, pith_mul_fast_iq2_xxs_amx,
+    pith_mul_fast_iq2_xs_amx, pith_mul_fast_iq2_s_amx, pith_mul_fast_iq3_xxs_amx,
+    pith_mul_fast_iq3_s_amx, pith_mul_fast_tq1_0_amx, pith_mul_fast_tq2_0_amx;
+
 #endif
