@@ -47,7 +47,7 @@ int pith_command_doctor(int argc, char **argv) {
     pith_cli_option table[] = {{"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0}};
     pith_cli_command command = {
         "pith doctor [--json]", "Shows processor, memory, kernels and libraries in use.", table, 1,
-        "PITH_CPU=ref|avx2|avxvnni|avx512|neon|... lowers the machine for a test."};
+        "PITH_CPU=ref|avx2|avxvnni|avx512|amx|neon|... lowers the machine for a test."};
     int code = pith_cli_parse_alone(&command, argc, argv);
     if (code >= 0) return code;
     pith_system_info info = {0};

@@ -138,7 +138,7 @@ void bench_peaks(uint32_t features, double *integer, double *real) {
         *real = rate(fma_256, 8);
     }
     if (features & PITH_CPU_AVXVNNI) *integer = rate(dot_256, 32);
-    if (features & PITH_CPU_AVX512) {
+    if (features & PITH_CPU_AVX512) { /* AMX products are held against this too */
         *integer = rate(dot_512, 64);
         *real = rate(fma_512, 16);
     }

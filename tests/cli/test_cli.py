@@ -256,7 +256,7 @@ def case_doctor():
     table = pith("doctor").text.split("kernels\n")[0].splitlines()
     expect(all(line[14] == " " and line[15] != " " for line in table), "the values begin in different columns:", table)
     lowered = pith("doctor", "--json", env={"PITH_CPU": "ref"})
-    expect(all(not name.endswith(("_avx2", "_avx512", "_avxvnni", "_neon")) for name in lowered.json["kernels"].values()), lowered.text)
+    expect(all(not name.endswith(("_avx2", "_avx512", "_avxvnni", "_amx", "_neon")) for name in lowered.json["kernels"].values()), lowered.text)
     fails(pith("doctor", env={"PITH_CPU": "avx99"}), 1, "avx99", "avx2")
     fails(pith("run", "-m", TINY, "x", env={"PITH_CPU": "avx99"}), 1, "avx99")
 
@@ -598,7 +598,7 @@ def case_long_prompts_have_the_same_bits_without_exact():
             fast = same_bits(model, ids, [tier], VARIANTS, ())
             row = len(fast) // len(ids)
             expect(fast[: 4 * row] == exact[: 4 * row], "the first four positions are always exact")
-            expect((fast != exact) == (tier == "avx512"), f"tier {tier}: which contract was that?")
+            expect((fast != exact) == (tier in ("avx512", "amx")), f"tier {tier}: which contract was that?")
         for n, is_fast in ((63, False), (64, "avx512" in tiers)):
             short = same_bits(model, ids[:n], tiers[-1:], VARIANTS[:1], ())
             expect((short != exact[: n * row]) == is_fast, f"a prompt of {n} tokens is in the wrong contract")

@@ -110,6 +110,7 @@ static const variant variants[] = {
     {"avx2", PITH_LOAD_PACK, 2, 64, "avx2"},
     {"avxvnni", PITH_LOAD_PACK, 2, 64, "avxvnni"},
     {"avx512", PITH_LOAD_PACK, 2, 64, "avx512"},
+    {"amx", PITH_LOAD_PACK, 2, 64, "amx"},
     {"neon", PITH_LOAD_PACK, 2, 64, "neon"},
     {"dotprod", PITH_LOAD_PACK, 2, 64, "dotprod"},
     {"i8mm", PITH_LOAD_PACK, 2, 64, "i8mm"},
