@@ -220,7 +220,8 @@ typedef struct pith_kernels {
     pith_kv_put_fn kv_put_f32, kv_put_f16, kv_put_i8;
     pith_reduce_fn max; /* NaN ignored; -inf for n = 0 */
     pith_unary_fn exp;  /* y = pith_exp(x) */
-    bool fast_pays;     /* whether mul_fast is quicker than mul for many rows on this tier */
+    /* Types whose mul_fast is quicker than mul for many rows: a tier's kernel, not plain C. */
+    bool fast_pays[PITH_TYPE_COUNT];
 } pith_kernels;
 
 /* Fills the table: reference first, then one ladder of tiers up to `features` (src/cpu/cpu.h). */
