@@ -99,6 +99,7 @@ static void products_avx2(filling *f) {
 static void climb_avx2(filling *f) {
     products_avx2(f);
     SET(quantize, pith_quantize_avx2);
+    SET(quantize_fast, pith_quantize_fast_avx2);
     SET(rms_norm, pith_rms_norm_avx2);
     SET(layer_norm, pith_layer_norm_avx2);
     SET(silu_mul, pith_silu_mul_avx2);
@@ -126,7 +127,26 @@ static void climb_avx2(filling *f) {
     SET(exp, pith_exp_avx2);
 }
 
+static void fast_avxvnni(filling *f) {
+    SET(mul_fast[PITH_TYPE_Q4_K], pith_mul_fast_q4_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_Q5_K], pith_mul_fast_q5_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_Q6_K], pith_mul_fast_q6_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ4_XS], pith_mul_fast_iq4_xs_avxvnni);
+    SET(mul_fast[PITH_TYPE_Q2_K], pith_mul_fast_q2_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_Q3_K], pith_mul_fast_q3_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ1_S], pith_mul_fast_iq1_s_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ1_M], pith_mul_fast_iq1_m_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ2_XXS], pith_mul_fast_iq2_xxs_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ2_XS], pith_mul_fast_iq2_xs_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ2_S], pith_mul_fast_iq2_s_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ3_XXS], pith_mul_fast_iq3_xxs_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ3_S], pith_mul_fast_iq3_s_avxvnni);
+    SET(mul_fast[PITH_TYPE_TQ1_0], pith_mul_fast_tq1_0_avxvnni);
+    SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_avxvnni);
+}
+
 static void climb_avxvnni(filling *f) {
+    fast_avxvnni(f);
     SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_avxvnni);
     SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_avxvnni);
     SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_avxvnni);
