@@ -48,11 +48,6 @@ ALWAYS_INLINE void unpacked_store(int8_t *out, int j, int i, int quad, int8x16_t
     vst1q_s8(at + 16, vreinterpretq_s8_s32(vzip2q_s32(a, b)));
 }
 
-/* Unpacked codes from row 8 * half on. */
-ALWAYS_INLINE const int8_t *unpacked_half(const int8_t *codes, int half) {
-    return codes + 64 * half;
-}
-
 /* Factors of 4 rows as the cells of a tile need them. */
 ALWAYS_INLINE void factor_store(float *out, int quad, float32x4_t rows) {
     vst1q_f32(out + 8 * quad, vcombine_f32(vget_low_f32(rows), vget_low_f32(rows)));

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What products in the fast contract need of a tile's tokens, SDOT form: rows stay where they are,
- * scales are turned round. The same names with SMMLA: fast_i8mm.h. User: mul_fast_128.h. */
+ * Tiles of the fast contract, SDOT form: 16 rows of 3 tokens, whose rows stay where they are. The
+ * same names with SMMLA: fast_i8mm.h. User: mul_fast_128.h. */
 #ifndef PITH_KERNEL_ARM_FAST_DOTPROD_H
 #define PITH_KERNEL_ARM_FAST_DOTPROD_H
 
 #include "kernel/arm/dot_dotprod.h"
 #include "kernel/arm/vector_math_neon.h"
 
-enum { FAST_TILE = 8, FAST_SUMS = PITH_FAST_BLOCK / PITH_FAST_GROUP };
+enum {
+    FAST_TILE = 3,  /* tokens */
+    FAST_QUADS = 4, /* of rows */
+    FAST_SUMS = PITH_FAST_BLOCK / PITH_FAST_GROUP
+};
 
 /* 256 k of a tile's tokens. */
 typedef struct fast_tokens {
     const int8_t *row[FAST_TILE];
-    float d[FAST_SUMS][FAST_TILE];
+    const float *d[FAST_TILE]; /* [FAST_SUMS] */
 } fast_tokens;
 
 /* Block `block` of tokens t0 .. t0 + T - 1, of which only the first `valid` exist: the last one
@@ -21,15 +25,12 @@ ALWAYS_INLINE void fast_tokens_read(fast_tokens *x, const pith_q8 *q8, size_t t0
                                     size_t block, const int T) {
     UNROLL for (uint32_t t = 0; t < (uint32_t)T; t++) {
         size_t row = t0 + (t < valid ? t : valid - 1);
-        const float *d = q8->d + row * q8->d_stride + FAST_SUMS * block;
         x->row[t] = q8->q + row * q8->q_stride + PITH_FAST_BLOCK * block;
-        UNROLL for (int i = 0; i < FAST_SUMS; i++) {
-            x->d[i][t] = d[i];
-        }
+        x->d[t] = q8->d + row * q8->d_stride + FAST_SUMS * block;
     }
 }
 
-/* sum[t][q] += group i of 64 k with two quads. codes: unpacked, from the first of the quads on. */
+/* sum[t][q] += group i of 64 k with all quads. */
 ALWAYS_INLINE void fast_dot(int32x4_t (*sum)[4], const int8_t *codes, const fast_tokens *x, int i,
                             const int T) {
     const size_t at = (size_t)i * PITH_FAST_GROUP;
@@ -40,14 +41,14 @@ ALWAYS_INLINE void fast_dot(int32x4_t (*sum)[4], const int8_t *codes, const fast
             v[t] = vld1q_s8(x->row[t] + at + 4 * four);
         }
         UNROLL for (int g = four; g < four + 4; g++) {
-            UNROLL for (int q = 0; q < 2; q++) {
+            UNROLL for (int q = 0; q < FAST_QUADS; q++) {
                 int8x16_t code = vld1q_s8(codes + 64 * g + 16 * q);
                 UNROLL for (int t = 0; t < T; t++) {
                     sum[t][q] = dot_lane(sum[t][q], code, v[t], g % 4);
                 }
             }
         }
-        sums_keep(sum, T, 2);
+        sums_keep(sum, T, FAST_QUADS);
     }
 }
 
@@ -55,7 +56,7 @@ ALWAYS_INLINE void fast_dot(int32x4_t (*sum)[4], const int8_t *codes, const fast
 ALWAYS_INLINE float32x4_t fast_add(float32x4_t dot, const fast_tokens *x, int i, const int t,
                                    const int T, float32x4_t u) {
     (void)T;
-    return fma_token(dot, vld1q_f32(x->d[i] + t / 4 * 4), t % 4, u);
+    return vfmaq_n_f32(u, dot, x->d[t][i]);
 }
 
 #endif

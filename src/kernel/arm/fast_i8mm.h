@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What products in the fast contract need of a tile's tokens, SMMLA form: tokens are woven in pairs
- * (dot_i8mm.h), all pairs of a tile side by side, and their scales laid out for cells. Weaving
- * costs an instruction for 8 products, so a tile meets several panels. The same names with SDOT:
- * fast_dotprod.h. User: mul_fast_128.h. */
+ * Tiles of the fast contract, SMMLA form: 8 rows of 6 tokens, which are woven in pairs (dot_i8mm.h),
+ * the pairs of a tile side by side, and their scales laid out for cells. Weaving goes through
+ * general registers, since storing a vector takes a vector pipe too; and a tile meets several
+ * panels. The same names with SDOT: fast_dotprod.h. User: mul_fast_128.h. */
 #ifndef PITH_KERNEL_ARM_FAST_I8MM_H
 #define PITH_KERNEL_ARM_FAST_I8MM_H
 
 #include "kernel/arm/dot_i8mm.h"
 
-enum { FAST_TILE = 8, FAST_SUMS = PITH_FAST_BLOCK / PITH_FAST_GROUP };
+#include <string.h>
+
+enum {
+    FAST_TILE = 6,  /* tokens */
+    FAST_QUADS = 2, /* of rows */
+    FAST_SUMS = PITH_FAST_BLOCK / PITH_FAST_GROUP
+};
 
 /* 256 k of a tile's tokens: [32][pairs][2 tokens][8 k], [groups of 64][pairs][2 tokens][2]. */
 typedef struct fast_tokens {
@@ -16,19 +22,31 @@ typedef struct fast_tokens {
     _Alignas(64) float d[FAST_SUMS * FAST_TILE * 2];
 } fast_tokens;
 
-/* Pair c of X. */
-ALWAYS_INLINE void pair_read(fast_tokens *x, const int8_t *const q[2], const float *const d[2],
-                             const int c, const int X) {
-    int8_t *to = x->woven + 16 * c;
-    float *scale = x->d + 4 * c;
-    for (int k = 0; k < PITH_FAST_BLOCK; k += 16, to += 32 * X) {
-        int64x2_t v = vreinterpretq_s64_s8(vld1q_s8(q[0] + k)),
-                  w = vreinterpretq_s64_s8(vld1q_s8(q[1] + k));
-        vst1q_s8(to, vreinterpretq_s8_s64(vzip1q_s64(v, w)));
-        vst1q_s8(to + 16 * X, vreinterpretq_s8_s64(vzip2q_s64(v, w)));
+/* 8 bytes through a general register. */
+ALWAYS_INLINE void copy_8(void *to, const void *from) {
+    uint64_t v;
+    memcpy(&v, from, sizeof v);
+    __asm__("" : "+r"(v));
+    memcpy(to, &v, sizeof v);
+}
+
+/* A float twice, the same way. */
+ALWAYS_INLINE void copy_twice(void *to, const float *from) {
+    uint32_t bits;
+    memcpy(&bits, from, sizeof bits);
+    uint64_t v = bits | (uint64_t)bits << 32;
+    __asm__("" : "+r"(v));
+    memcpy(to, &v, sizeof v);
+}
+
+/* Token t of T. */
+ALWAYS_INLINE void token_read(fast_tokens *x, const int8_t *q, const float *d, const int t,
+                              const int T) {
+    UNROLL for (int e = 0; e < PITH_FAST_BLOCK / 8; e++) {
+        copy_8(x->woven + 8 * (T * e + t), q + 8 * e);
     }
     UNROLL for (int i = 0; i < FAST_SUMS; i++) {
-        vst1q_f32(scale + 4 * X * i, vcombine_f32(vdup_n_f32(d[0][i]), vdup_n_f32(d[1][i])));
+        copy_twice(x->d + 2 * (T * i + t), d + i);
     }
 }
 
@@ -36,15 +54,10 @@ ALWAYS_INLINE void pair_read(fast_tokens *x, const int8_t *const q[2], const flo
  * stands for the others. */
 ALWAYS_INLINE void fast_tokens_read(fast_tokens *x, const pith_q8 *q8, size_t t0, uint32_t valid,
                                     size_t block, const int T) {
-    UNROLL for (uint32_t c = 0; c < (uint32_t)T / 2; c++) {
-        const int8_t *q[2];
-        const float *d[2];
-        UNROLL for (uint32_t t = 0; t < 2; t++) {
-            size_t row = t0 + (2 * c + t < valid ? 2 * c + t : valid - 1);
-            q[t] = q8->q + row * q8->q_stride + PITH_FAST_BLOCK * block;
-            d[t] = q8->d + row * q8->d_stride + FAST_SUMS * block;
-        }
-        pair_read(x, q, d, (int)c, T / 2);
+    UNROLL for (uint32_t t = 0; t < (uint32_t)T; t++) {
+        size_t row = t0 + (t < valid ? t : valid - 1);
+        token_read(x, q8->q + row * q8->q_stride + PITH_FAST_BLOCK * block,
+                   q8->d + row * q8->d_stride + FAST_SUMS * block, (int)t, T);
     }
 }
 
@@ -59,13 +72,13 @@ ALWAYS_INLINE void fast_dot(int32x4_t (*sum)[4], const int8_t *codes, const fast
         UNROLL for (int c = 0; c < T / 2; c++) {
             v[c] = vld1q_s8(woven + 8 * T * e + 16 * c);
         }
-        UNROLL for (int p = 0; p < 4; p++) {
+        UNROLL for (int p = 0; p < 2 * FAST_QUADS; p++) {
             int8x16_t code = vld1q_s8(codes + 128 * e + 16 * p);
             UNROLL for (int c = 0; c < T / 2; c++) {
                 sum[c][p] = vmmlaq_s32(sum[c][p], v[c], code);
             }
         }
-        sums_keep(sum, T / 2, 4);
+        sums_keep(sum, T / 2, 2 * FAST_QUADS);
     }
 }
 

@@ -32,11 +32,6 @@ ALWAYS_INLINE void unpacked_store(int8_t *out, int j, int i, int quad, int8x16_t
     vst1q_s8(at + 64, second);
 }
 
-/* Unpacked codes from row 8 * half on. */
-ALWAYS_INLINE const int8_t *unpacked_half(const int8_t *codes, int half) {
-    return codes + 32 * half;
-}
-
 ALWAYS_INLINE int8x16_t code_at(const chunk *w, int j4, const int jj, const int i, int quad,
                                 const bool wide, const pith_type type) {
     if (wide) return vld1q_s8(w->unpacked + (size_t)(8 * (j4 + jj) + i) * 64 + 16 * (size_t)quad);

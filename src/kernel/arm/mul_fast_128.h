@@ -4,10 +4,11 @@
  * fast_dotprod.h or fast_i8mm.h before; it names the kernels.
  *
  * 256 k of up to PANELS panels are requantized (requantize_128.h) for up to PASS tokens, which pass
- * over them in tiles of 8 rows and 8 tokens. Every 64 k a tile's 16 sums become floats: a
- * subtraction, since sums start at the bits of MAGIC (mul_integer_128.h; |dot| <= 64 * 127 * 127 <
- * 2^22), and an fma. So beside two float operations there are 16 SDOT or 8 SMMLA.
- * Registers: 16 sums, operands; u, which is touched once in 64 k, stays in memory. */
+ * over them in tiles of 48 outputs. Every 64 k a tile's 12 sums become floats: a subtraction, since
+ * sums start at the bits of MAGIC (mul_integer_128.h; |dot| <= 64 * 127 * 127 < 2^22), and an fma.
+ * So beside two float operations there are 16 SDOT or 8 SMMLA.
+ * Registers: 12 sums, 12 chains u, operands. Storing chains every 64 k would cost as much as one of
+ * the float operations, so the tile is no larger. */
 #ifndef PITH_KERNEL_ARM_MUL_FAST_128_H
 #define PITH_KERNEL_ARM_MUL_FAST_128_H
 
@@ -15,13 +16,13 @@
 #include "kernel/arm/requantize_128.h"
 
 enum {
-    PASS = 256, /* tokens that share requantized codes: that costs what some 20 tokens cost */
+    PASS = 258, /* tokens that share requantized codes: that costs what some 16 tokens cost */
     PANELS = 2,
-    SMALL_TILE = FAST_TILE / 2,
-    W = 2 * CELL_TOKENS,         /* registers of 8 rows in a column of cells */
-    HALF_FLOATS = 8 * FAST_TILE, /* of 8 rows of a tile */
-    TILE_FLOATS = 2 * HALF_FLOATS,
-    ROW_FLOATS = 16 * CELL_TOKENS /* a factor of 16 rows, laid out for cells */
+    SMALL_TILE = FAST_TILE / 3,
+    PARTS = 4 / FAST_QUADS,         /* tiles of a panel's rows */
+    W = FAST_QUADS * CELL_TOKENS,   /* registers of a tile's rows in a column of cells */
+    CELLS = FAST_TILE * FAST_QUADS, /* registers of a tile */
+    ROW_FLOATS = 16 * CELL_TOKENS   /* a factor of 16 rows, laid out for cells */
 };
 
 /* A panel's 256 k. */
@@ -32,12 +33,12 @@ typedef struct fast_codes {
 
 /* y of a panel's rows. */
 typedef struct fast_chains {
-    float acc[PASS / FAST_TILE][TILE_FLOATS];
+    float acc[PASS / FAST_TILE][PARTS][4 * CELLS];
 } fast_chains;
 
-/* u += dots of 64 k: group i of 8 rows. codes: from the first of the rows on. */
-ALWAYS_INLINE void group(float *u, const int8_t *codes, const fast_tokens *x, const chunk *start,
-                         int i, const int T) {
+/* u += dots of 64 k: group i of a tile's rows. codes: from the first of the rows on. */
+ALWAYS_INLINE void group(float32x4_t (*u)[4], const int8_t *codes, const fast_tokens *x,
+                         const chunk *start, int i, const int T) {
     const int X = T / CELL_TOKENS;
     int32x4_t sum[FAST_TILE][4];
     UNROLL for (int c = 0; c < X; c++) {
@@ -48,25 +49,21 @@ ALWAYS_INLINE void group(float *u, const int8_t *codes, const fast_tokens *x, co
     fast_dot(sum, codes, x, i, T);
     UNROLL for (int c = 0; c < X; c++) {
         UNROLL for (int r = 0; r < W; r++) {
-            float *at = u + 4 * (c * W + r);
             float32x4_t dot =
                 vsubq_f32(vreinterpretq_f32_s32(sum[c][r]), vec_set(PITH_ROUND_MAGIC));
-            vst1q_f32(at, fast_add(dot, x, i, c, T, vld1q_f32(at)));
+            u[c][r] = fast_add(dot, x, i, c, T, u[c][r]);
         }
     }
 }
 
-/* 256 k of 8 rows: acc = fma(u, scale, acc). */
+/* 256 k of a tile's rows: acc = fma(u, scale, acc). */
 ALWAYS_INLINE void tile_rows(float *acc, const int8_t *codes, const float *scale,
                              const fast_tokens *x, const chunk *start, const int T) {
     const int X = T / CELL_TOKENS;
-    float32x4_t cell[FAST_TILE][4];
-    float u[HALF_FLOATS], *at = u;
-    __asm__("" : "+r"(at)); /* in memory, or gcc would keep u in registers and spill others */
-    memset(at, 0, sizeof u);
-    for (int i = 0; i < FAST_SUMS; i++) group(at, codes, x, start, i, T);
-    cells_load(cell, at, X, W);
-    cells_end(acc, cell, scale, X, W);
+    float32x4_t u[FAST_TILE][4];
+    cells_clear(u, X, W);
+    for (int i = 0; i < FAST_SUMS; i++) group(u, codes, x, start, i, T);
+    cells_end(acc, u, scale, X, W);
 }
 
 /* Tokens t0 .. of a block, `valid` of T, with n panels; their chains are c[..].acc[index]. */
@@ -76,17 +73,18 @@ ALWAYS_INLINE void tile(const pith_q8 *q8, const fast_codes *w, fast_chains *c, 
     fast_tokens x;
     fast_tokens_read(&x, q8, t0, valid, block, T);
     for (uint32_t p = 0; p < n; p++)
-        for (int half = 0; half < 2; half++)
-            tile_rows(c[p].acc[index] + half * HALF_FLOATS, unpacked_half(w[p].code, half),
-                      w[p].scale + half * ROW_FLOATS / 2, &x, &start, T);
+        for (int part = 0; part < PARTS; part++)
+            tile_rows(c[p].acc[index][part], w[p].code + 64 * part,
+                      w[p].scale + part * ROW_FLOATS / PARTS, &x, &start, T);
 }
 
 ALWAYS_INLINE void chains_store(const fast_chains *c, uint32_t index, float *y, size_t y_stride,
                                 uint32_t valid, const int T) {
-    for (int half = 0; half < 2; half++) {
+    for (int part = 0; part < PARTS; part++) {
         float32x4_t acc[FAST_TILE][4];
-        cells_load(acc, c->acc[index] + half * HALF_FLOATS, T / CELL_TOKENS, W);
-        cells_store(y + 8 * half, y_stride, (const float32x4_t(*)[4])acc, valid, T, 2);
+        cells_load(acc, c->acc[index][part], T / CELL_TOKENS, W);
+        cells_store(y + 4 * FAST_QUADS * part, y_stride, (const float32x4_t(*)[4])acc, valid, T,
+                    FAST_QUADS);
     }
 }
 
