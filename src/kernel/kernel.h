@@ -69,9 +69,9 @@ typedef struct pith_q8 {
  *
  * NaN and infinity in x reach y as NaN (their payload may differ between tiers).
  *
- * mul_fast, the fast contract, for types in blocks of 256 k: x is q8 in groups of 64, and each row's
- * block is requantized first, to codes under one scale, so that no scale within a block is left.
- * The bits too are the same on all tiers, for any n. A row's values are S * code + B, for 16 k each:
+ * mul_fast, the fast contract, for types in blocks of 256 k: x is q8 in groups of 64, and each
+ * row's block is requantized first, to codes under one scale, so that no scale within a block is
+ * left. The bits too are the same on all tiers, for any n. Values are S * code + B, for 16 k each:
  *   S = R(d * scale), B = -R(dmin * minimum), 0 without minima; code_max: ref/mul_*_ref.c
  *   amax = the largest of all |B| and |fma(S, code_max, B)|; s, i: scale and reciprocal of amax by
  *   the rule of pith_q8;  f = rint(R(S * 256 i)), b = rint(R(B * 256 i))

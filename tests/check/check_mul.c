@@ -178,7 +178,8 @@ void check_mul(check_context *ctx, pith_type type, bool fast) {
             !mul_case(ctx, type, fast, n + 96, 1, (n - 94) * unit))
             return;
     if (!mul_case(ctx, type, fast, 203, 2, 3 * unit)) return;
-    if (!mul_case(ctx, type, fast, 257, 3, unit) || !mul_case(ctx, type, fast, 518, 1, unit)) return;
+    if (!mul_case(ctx, type, fast, 257, 3, unit) || !mul_case(ctx, type, fast, 518, 1, unit))
+        return;
     mul_case(ctx, type, fast, 1, 1, unit == 1 ? 1027 : 20 * unit);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tiles of the fast contract, SMMLA form: 8 rows of 6 tokens, which are woven in pairs (dot_i8mm.h),
- * the pairs of a tile side by side, and their scales laid out for cells. Weaving goes through
- * general registers, since storing a vector takes a vector pipe too; and a tile meets several
- * panels. The same names with SDOT: fast_dotprod.h. User: mul_fast_128.h. */
+ * Tiles of the fast contract, SMMLA form: 8 rows of 6 tokens, which are woven in pairs
+ * (dot_i8mm.h), the pairs of a tile side by side, and their scales laid out for cells. Weaving goes
+ * through general registers, since storing a vector takes a vector pipe too; and a tile meets
+ * several panels. The same names with SDOT: fast_dotprod.h. User: mul_fast_128.h. */
 #ifndef PITH_KERNEL_ARM_FAST_I8MM_H
 #define PITH_KERNEL_ARM_FAST_I8MM_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products in the fast contract with SMMLA: the kernels of mul_fast_128.h, compiled with the tokens and
- * the dot product of fast_i8mm.h. Contract: pith_mul in kernel.h; bits: ref/mul_fast_ref.c. Only the
- * choice of dot product and the names live here. Read next: mul_fast_128.h. */
+ * Products in the fast contract with SMMLA: the kernels of mul_fast_128.h, compiled with the
+ * tokens and the dot product of fast_i8mm.h. Contract: pith_mul in kernel.h; bits:
+ * ref/mul_fast_ref.c. Only the choice of dot product and the names live here. Read next:
+ * mul_fast_128.h. */
 #include "kernel/arm/fast_i8mm.h"
 
 #include "kernel/arm/arm.h"
