@@ -69,9 +69,9 @@ typedef struct pith_q8 {
  *
  * NaN and infinity in x reach y as NaN (their payload may differ between tiers).
  *
- * mul_fast, the fast contract, for types in blocks of 256 k: x is q8 in groups of 64, and each row's
- * block is requantized first, to codes under one scale, so that no scale within a block is left.
- * The bits too are the same on all tiers, for any n. A row's values are S * code + B, for 16 k each:
+ * mul_fast, the fast contract, for types in blocks of 256 k: x is q8 in groups of 64, and each
+ * row's block is requantized first, to codes under one scale, so that no scale within a block is
+ * left. The bits too are the same on all tiers, for any n. Values are S * code + B, for 16 k each:
  *   S = R(d * scale), B = -R(dmin * minimum), 0 without minima; code_max: ref/mul_*_ref.c
  *   amax = the largest of all |B| and |fma(S, code_max, B)|; s, i: scale and reciprocal of amax by
  *   the rule of pith_q8;  f = rint(R(S * 256 i)), b = rint(R(B * 256 i))
@@ -220,7 +220,8 @@ typedef struct pith_kernels {
     pith_kv_put_fn kv_put_f32, kv_put_f16, kv_put_i8;
     pith_reduce_fn max; /* NaN ignored; -inf for n = 0 */
     pith_unary_fn exp;  /* y = pith_exp(x) */
-    bool fast_pays;     /* whether mul_fast is quicker than mul for many rows on this tier */
+    /* Types whose mul_fast is quicker than mul for many rows: a tier's kernel, not plain C. */
+    bool fast_pays[PITH_TYPE_COUNT];
 } pith_kernels;
 
 /* Fills the table: reference first, then one ladder of tiers up to `features` (src/cpu/cpu.h). */

@@ -99,6 +99,7 @@ static void products_avx2(filling *f) {
 static void climb_avx2(filling *f) {
     products_avx2(f);
     SET(quantize, pith_quantize_avx2);
+    SET(quantize_fast, pith_quantize_fast_avx2);
     SET(rms_norm, pith_rms_norm_avx2);
     SET(layer_norm, pith_layer_norm_avx2);
     SET(silu_mul, pith_silu_mul_avx2);
@@ -126,7 +127,26 @@ static void climb_avx2(filling *f) {
     SET(exp, pith_exp_avx2);
 }
 
+static void fast_avxvnni(filling *f) {
+    SET(mul_fast[PITH_TYPE_Q4_K], pith_mul_fast_q4_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_Q5_K], pith_mul_fast_q5_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_Q6_K], pith_mul_fast_q6_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ4_XS], pith_mul_fast_iq4_xs_avxvnni);
+    SET(mul_fast[PITH_TYPE_Q2_K], pith_mul_fast_q2_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_Q3_K], pith_mul_fast_q3_k_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ1_S], pith_mul_fast_iq1_s_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ1_M], pith_mul_fast_iq1_m_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ2_XXS], pith_mul_fast_iq2_xxs_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ2_XS], pith_mul_fast_iq2_xs_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ2_S], pith_mul_fast_iq2_s_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ3_XXS], pith_mul_fast_iq3_xxs_avxvnni);
+    SET(mul_fast[PITH_TYPE_IQ3_S], pith_mul_fast_iq3_s_avxvnni);
+    SET(mul_fast[PITH_TYPE_TQ1_0], pith_mul_fast_tq1_0_avxvnni);
+    SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_avxvnni);
+}
+
 static void climb_avxvnni(filling *f) {
+    fast_avxvnni(f);
     SET(mul[PITH_TYPE_Q4_0], pith_mul_q4_0_avxvnni);
     SET(mul[PITH_TYPE_Q4_1], pith_mul_q4_1_avxvnni);
     SET(mul[PITH_TYPE_Q5_0], pith_mul_q5_0_avxvnni);
@@ -231,7 +251,6 @@ static void fast_avx512(filling *f) {
     SET(mul_fast[PITH_TYPE_TQ1_0], pith_mul_fast_tq1_0_avx512);
     SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_avx512);
     SET(quantize_fast, pith_quantize_fast_avx512);
-    f->table->fast_pays = true;
 }
 
 static void climb_avx512(filling *f) {
@@ -339,6 +358,7 @@ static void climb_neon(filling *f) {
     SET(pack[PITH_TYPE_Q5_K], pith_pack_q5_k_neon);
     SET(pack[PITH_TYPE_Q6_K], pith_pack_q6_k_neon);
     SET(quantize, pith_quantize_neon);
+    SET(quantize_fast, pith_quantize_fast_neon);
     SET(rms_norm, pith_rms_norm_neon);
     SET(layer_norm, pith_layer_norm_neon);
     SET(silu_mul, pith_silu_mul_neon);
@@ -375,6 +395,13 @@ static void climb_dotprod(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_dotprod);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_dotprod);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_dotprod);
+    SET(mul_fast[PITH_TYPE_Q4_K], pith_mul_fast_q4_k_dotprod);
+    SET(mul_fast[PITH_TYPE_Q5_K], pith_mul_fast_q5_k_dotprod);
+    SET(mul_fast[PITH_TYPE_Q6_K], pith_mul_fast_q6_k_dotprod);
+    SET(mul_fast[PITH_TYPE_Q2_K], pith_mul_fast_q2_k_dotprod);
+    SET(mul_fast[PITH_TYPE_Q3_K], pith_mul_fast_q3_k_dotprod);
+    SET(mul_fast[PITH_TYPE_IQ4_XS], pith_mul_fast_iq4_xs_dotprod);
+    SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_dotprod);
     SET(attend_i8, pith_attend_i8_dotprod);
 }
 
@@ -387,6 +414,13 @@ static void climb_i8mm(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_i8mm);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_i8mm);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_i8mm);
+    SET(mul_fast[PITH_TYPE_Q4_K], pith_mul_fast_q4_k_i8mm);
+    SET(mul_fast[PITH_TYPE_Q5_K], pith_mul_fast_q5_k_i8mm);
+    SET(mul_fast[PITH_TYPE_Q6_K], pith_mul_fast_q6_k_i8mm);
+    SET(mul_fast[PITH_TYPE_Q2_K], pith_mul_fast_q2_k_i8mm);
+    SET(mul_fast[PITH_TYPE_Q3_K], pith_mul_fast_q3_k_i8mm);
+    SET(mul_fast[PITH_TYPE_IQ4_XS], pith_mul_fast_iq4_xs_i8mm);
+    SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_i8mm);
 }
 
 static void climb_arm(filling *f, uint32_t features) {
@@ -397,10 +431,12 @@ static void climb_arm(filling *f, uint32_t features) {
 #endif
 
 static void fill(filling *f, pith_kernels *table, uint32_t features) {
+    pith_mul_fn ref[PITH_TYPE_COUNT];
     memset(table, 0, sizeof *table);
     memset(f, 0, sizeof *f);
     f->table = table;
     fill_ref(f);
+    memcpy(ref, table->mul_fast, sizeof ref);
 #if defined(__x86_64__) || defined(_M_X64)
     climb_x86(f, features);
 #elif defined(__aarch64__) || defined(_M_ARM64)
@@ -408,6 +444,7 @@ static void fill(filling *f, pith_kernels *table, uint32_t features) {
 #else
     (void)features;
 #endif
+    for (int t = 0; t < PITH_TYPE_COUNT; t++) table->fast_pays[t] = table->mul_fast[t] != ref[t];
 }
 
 void pith_kernels_init(pith_kernels *kernels, uint32_t features) {

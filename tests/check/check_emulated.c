@@ -20,6 +20,12 @@ pith_mul_kernel check_mul_q4_0_avxvnni, check_mul_q4_1_avxvnni, check_mul_q5_0_a
     check_mul_iq2_xxs_avxvnni, check_mul_iq2_xs_avxvnni, check_mul_iq2_s_avxvnni,
     check_mul_iq3_xxs_avxvnni, check_mul_iq3_s_avxvnni, check_mul_tq1_0_avxvnni,
     check_mul_tq2_0_avxvnni, check_mul_q1_0_avxvnni, check_mul_q2_0_avxvnni;
+pith_mul_kernel check_mul_fast_q4_k_avxvnni, check_mul_fast_q5_k_avxvnni,
+    check_mul_fast_q6_k_avxvnni, check_mul_fast_iq4_xs_avxvnni, check_mul_fast_q2_k_avxvnni,
+    check_mul_fast_q3_k_avxvnni, check_mul_fast_iq1_s_avxvnni, check_mul_fast_iq1_m_avxvnni,
+    check_mul_fast_iq2_xxs_avxvnni, check_mul_fast_iq2_xs_avxvnni, check_mul_fast_iq2_s_avxvnni,
+    check_mul_fast_iq3_xxs_avxvnni, check_mul_fast_iq3_s_avxvnni, check_mul_fast_tq1_0_avxvnni,
+    check_mul_fast_tq2_0_avxvnni;
 pith_attend_kernel check_attend_i8_avxvnni;
 pith_mul_kernel check_mul_q4_0_amx, check_mul_q4_1_amx, check_mul_q5_0_amx, check_mul_q5_1_amx,
     check_mul_q8_0_amx, check_mul_q4_k_amx, check_mul_q5_k_amx, check_mul_q6_k_amx,
@@ -60,6 +66,21 @@ static void set_avxvnni(pith_kernels *kernels) {
     kernels->mul[PITH_TYPE_TQ2_0] = check_mul_tq2_0_avxvnni;
     kernels->mul[PITH_TYPE_Q1_0] = check_mul_q1_0_avxvnni;
     kernels->mul[PITH_TYPE_Q2_0] = check_mul_q2_0_avxvnni;
+    kernels->mul_fast[PITH_TYPE_Q4_K] = check_mul_fast_q4_k_avxvnni;
+    kernels->mul_fast[PITH_TYPE_Q5_K] = check_mul_fast_q5_k_avxvnni;
+    kernels->mul_fast[PITH_TYPE_Q6_K] = check_mul_fast_q6_k_avxvnni;
+    kernels->mul_fast[PITH_TYPE_IQ4_XS] = check_mul_fast_iq4_xs_avxvnni;
+    kernels->mul_fast[PITH_TYPE_Q2_K] = check_mul_fast_q2_k_avxvnni;
+    kernels->mul_fast[PITH_TYPE_Q3_K] = check_mul_fast_q3_k_avxvnni;
+    kernels->mul_fast[PITH_TYPE_IQ1_S] = check_mul_fast_iq1_s_avxvnni;
+    kernels->mul_fast[PITH_TYPE_IQ1_M] = check_mul_fast_iq1_m_avxvnni;
+    kernels->mul_fast[PITH_TYPE_IQ2_XXS] = check_mul_fast_iq2_xxs_avxvnni;
+    kernels->mul_fast[PITH_TYPE_IQ2_XS] = check_mul_fast_iq2_xs_avxvnni;
+    kernels->mul_fast[PITH_TYPE_IQ2_S] = check_mul_fast_iq2_s_avxvnni;
+    kernels->mul_fast[PITH_TYPE_IQ3_XXS] = check_mul_fast_iq3_xxs_avxvnni;
+    kernels->mul_fast[PITH_TYPE_IQ3_S] = check_mul_fast_iq3_s_avxvnni;
+    kernels->mul_fast[PITH_TYPE_TQ1_0] = check_mul_fast_tq1_0_avxvnni;
+    kernels->mul_fast[PITH_TYPE_TQ2_0] = check_mul_fast_tq2_0_avxvnni;
     kernels->attend_i8 = check_attend_i8_avxvnni;
 }
 

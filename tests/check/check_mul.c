@@ -181,6 +181,8 @@ void check_mul(check_context *ctx, pith_type type, bool fast) {
     for (uint32_t i = 0; i < sizeof tokens / sizeof *tokens; i++) /* and of tiles */
         if (!mul_case(ctx, type, fast, tokens[i], 1 + i % 4, (1 + i % 3) * unit)) return;
     if (!mul_case(ctx, type, fast, 203, 2, 3 * unit)) return;
+    if (!mul_case(ctx, type, fast, 257, 3, unit) || !mul_case(ctx, type, fast, 518, 1, unit))
+        return;
     mul_case(ctx, type, fast, 1, 1, unit == 1 ? 1027 : 20 * unit);
 }
 

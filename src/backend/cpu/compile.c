@@ -35,8 +35,7 @@ bool pith_cpu_takes_q8(const cpu_program *program, const pith_weight *weight) {
 }
 
 bool pith_cpu_takes_fast(const cpu_program *program, const pith_weight *weight) {
-    return pith_cpu_takes_q8(program, weight) && program->kernels.fast_pays &&
-           program->kernels.mul_fast[weight->type];
+    return pith_cpu_takes_q8(program, weight) && program->kernels.fast_pays[weight->type];
 }
 
 bool pith_cpu_decodes(const cpu_program *program, const pith_weight *weight) {

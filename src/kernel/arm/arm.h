@@ -14,7 +14,7 @@ pith_mul_kernel pith_mul_f32_neon, pith_mul_f16_neon, pith_mul_bf16_neon, pith_m
 pith_pack_kernel pith_pack_f32_neon, pith_pack_f16_neon, pith_pack_bf16_neon, pith_pack_q4_0_neon,
     pith_pack_q4_1_neon, pith_pack_q5_0_neon, pith_pack_q5_1_neon, pith_pack_q8_0_neon,
     pith_pack_q4_k_neon, pith_pack_q5_k_neon, pith_pack_q6_k_neon;
-pith_quantize_kernel pith_quantize_neon;
+pith_quantize_kernel pith_quantize_neon, pith_quantize_fast_neon;
 pith_norm_kernel pith_rms_norm_neon, pith_layer_norm_neon;
 pith_glu_kernel pith_silu_mul_neon, pith_gelu_mul_neon, pith_gelu_erf_mul_neon, pith_relu2_mul_neon;
 pith_unary_kernel pith_silu_neon, pith_gelu_neon, pith_gelu_erf_neon, pith_relu2_neon,
@@ -31,10 +31,16 @@ pith_reduce_kernel pith_max_neon;
 pith_mul_kernel pith_mul_q4_0_dotprod, pith_mul_q4_1_dotprod, pith_mul_q5_0_dotprod,
     pith_mul_q5_1_dotprod, pith_mul_q8_0_dotprod, pith_mul_q4_k_dotprod, pith_mul_q5_k_dotprod,
     pith_mul_q6_k_dotprod;
+pith_mul_kernel pith_mul_fast_q4_k_dotprod, pith_mul_fast_q5_k_dotprod, pith_mul_fast_q6_k_dotprod,
+    pith_mul_fast_q2_k_dotprod, pith_mul_fast_q3_k_dotprod, pith_mul_fast_iq4_xs_dotprod,
+    pith_mul_fast_tq2_0_dotprod;
 pith_attend_kernel pith_attend_i8_dotprod;
 
 /* ---- i8mm: dotprod and SMMLA; one token is left to dotprod ---- */
 pith_mul_kernel pith_mul_q4_0_i8mm, pith_mul_q4_1_i8mm, pith_mul_q5_0_i8mm, pith_mul_q5_1_i8mm,
     pith_mul_q8_0_i8mm, pith_mul_q4_k_i8mm, pith_mul_q5_k_i8mm, pith_mul_q6_k_i8mm;
+pith_mul_kernel pith_mul_fast_q4_k_i8mm, pith_mul_fast_q5_k_i8mm, pith_mul_fast_q6_k_i8mm,
+    pith_mul_fast_q2_k_i8mm, pith_mul_fast_q3_k_i8mm, pith_mul_fast_iq4_xs_i8mm,
+    pith_mul_fast_tq2_0_i8mm;
 
 #endif

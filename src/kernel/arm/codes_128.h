@@ -8,6 +8,7 @@
 #include "kernel/inline.h"
 #include "kernel/kernel.h"
 #include "kernel/panel.h"
+#include "quant/grid.h"
 
 #include <arm_neon.h>
 
@@ -31,25 +32,39 @@ ALWAYS_INLINE int32x4_t start_load(const chunk *w) {
 }
 
 ALWAYS_INLINE bool is_super(pith_type type) {
-    return type == PITH_TYPE_Q4_K || type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q6_K;
+    switch (type) {
+    case PITH_TYPE_Q2_K:
+    case PITH_TYPE_Q3_K:
+    case PITH_TYPE_Q4_K:
+    case PITH_TYPE_Q5_K:
+    case PITH_TYPE_Q6_K:
+    case PITH_TYPE_IQ4_XS:
+    case PITH_TYPE_TQ2_0: return true;
+    default: return false;
+    }
 }
 
 ALWAYS_INLINE bool has_minima(pith_type type) {
     return type == PITH_TYPE_Q4_1 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q4_K ||
-           type == PITH_TYPE_Q5_K;
+           type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q2_K;
 }
 
 /* Sub-blocks with a scale of their own in a group of 32. */
 ALWAYS_INLINE int n_part(pith_type type) {
-    return type == PITH_TYPE_Q6_K ? 2 : 1;
+    return type == PITH_TYPE_Q2_K || type == PITH_TYPE_Q3_K || type == PITH_TYPE_Q6_K ? 2 : 1;
 }
 
 /* What packed codes have too much. */
 ALWAYS_INLINE int code_offset(pith_type type) {
-    return type == PITH_TYPE_Q4_0   ? 8
-           : type == PITH_TYPE_Q5_0 ? 16
-           : type == PITH_TYPE_Q6_K ? 32
-                                    : 0;
+    switch (type) {
+    case PITH_TYPE_TQ2_0: return 1;
+    case PITH_TYPE_Q3_K: return 4;
+    case PITH_TYPE_Q4_0: return 8;
+    case PITH_TYPE_Q5_0: return 16;
+    case PITH_TYPE_Q6_K: return 32;
+    case PITH_TYPE_IQ4_XS: return 128; /* added when the book is read */
+    default: return 0;
+    }
 }
 
 /* Bytes of a panel block. */
@@ -60,6 +75,10 @@ ALWAYS_INLINE size_t block_bytes(pith_type type) {
     case PITH_TYPE_Q5_0: return sizeof(pith_panel_q5_0);
     case PITH_TYPE_Q5_1: return sizeof(pith_panel_q5_1);
     case PITH_TYPE_Q8_0: return sizeof(pith_panel_q8_0);
+    case PITH_TYPE_Q2_K: return sizeof(pith_panel_q2_k);
+    case PITH_TYPE_Q3_K: return sizeof(pith_panel_q3_k);
+    case PITH_TYPE_IQ4_XS: return sizeof(pith_panel_iq4_xs);
+    case PITH_TYPE_TQ2_0: return sizeof(pith_panel_tq2_0);
     case PITH_TYPE_Q4_K: return sizeof(pith_panel_q4_k);
     case PITH_TYPE_Q5_K: return sizeof(pith_panel_q5_k);
     default: return sizeof(pith_panel_q6_k);
@@ -74,6 +93,23 @@ ALWAYS_INLINE size_t chunk_bytes(pith_type type) {
  * codes of a few groups at once and spill them. */
 ALWAYS_INLINE void read_again(void) {
     __asm__ volatile("" ::: "memory");
+}
+
+/* The same, and sums are taken as far as here before anything that follows: clang would rather add
+ * up one sum after the other, with all codes in registers. (gcc doesn't, and spills for this.) */
+ALWAYS_INLINE void sums_keep(int32x4_t (*sum)[4], const int X, const int W) {
+#if defined(__clang__)
+    UNROLL for (int x = 0; x < X; x++) {
+        UNROLL for (int i = 0; i < W; i++) {
+            __asm__ volatile("" : "+w"(sum[x][i]));
+        }
+    }
+#else
+    (void)sum;
+    (void)X;
+    (void)W;
+#endif
+    read_again();
 }
 
 /* Low or high nibbles of 16 bytes. */
@@ -97,6 +133,48 @@ ALWAYS_INLINE uint8x16_t high_pair(const uint8_t *h, const int i) {
     default: break;
     }
     return vandq_u8(v, vdupq_n_u8(0x30));
+}
+
+/* Bits 2 i and 2 i + 1 (i constant) of each byte. */
+ALWAYS_INLINE uint8x16_t two_bits(const uint8_t *q, const int i) {
+    uint8x16_t v = vld1q_u8(q);
+    switch (i) {
+    case 1: v = vshrq_n_u8(v, 2); break;
+    case 2: v = vshrq_n_u8(v, 4); break;
+    case 3: return vshrq_n_u8(v, 6);
+    default: break;
+    }
+    return vandq_u8(v, vdupq_n_u8(3));
+}
+
+/* Where bit `bit` of a byte is set: 4. */
+ALWAYS_INLINE uint8x16_t third(const uint8_t *h, int bit) {
+    return vandq_u8(vtstq_u8(vld1q_u8(h), vdupq_n_u8((uint8_t)(1 << bit))), vdupq_n_u8(4));
+}
+
+/* The book of IQ4 with 128 added. */
+ALWAYS_INLINE uint8x16_t look_up(uint8x16_t code) {
+    uint8x16_t book = vreinterpretq_u8_s8(vld1q_s8(pith_book_iq4));
+    return vqtbl1q_u8(veorq_u8(book, vdupq_n_u8(128)), code);
+}
+
+/* code_quad of the types in blocks of 256 that have two or three bits or a book. */
+ALWAYS_INLINE uint8x16_t code_quad_low(const uint8_t *block, int j4, const int jj, const int i,
+                                       int at, const pith_type type) {
+    switch (type) {
+    case PITH_TYPE_Q2_K: /* j4 is the half, jj the field */
+        return two_bits(((const pith_panel_q2_k *)(const void *)block)->q[2 * j4 + i] + at, jj);
+    case PITH_TYPE_TQ2_0:
+        return two_bits(((const pith_panel_tq2_0 *)(const void *)block)->q[2 * j4 + i] + at, jj);
+    case PITH_TYPE_Q3_K: {
+        const pith_panel_q3_k_part *part = &((const pith_panel_q3_k *)(const void *)block)->part[i];
+        return vorrq_u8(two_bits(part->q[j4 >> 2] + at, jj), third(part->h + at, j4 + jj));
+    }
+    default: {
+        const pith_panel_iq4_xs *b = (const void *)block;
+        return look_up(nibbles(b->q[4 * (j4 + jj) + i % 4] + at, i >= 4));
+    }
+    }
 }
 
 /* Quad `quad` (0..3) of code group i (0..7, constant) of group j = j4 + jj (jj 0..3, constant) of a
@@ -129,6 +207,10 @@ ALWAYS_INLINE uint8x16_t code_quad(const uint8_t *panel, int j4, const int jj, c
         const pith_panel_q5_k *b = (const void *)block;
         return vorrq_u8(nibbles(b->q[8 * (j >> 1) + i] + at, jj % 2 == 1), fifth(b->h[i] + at, j));
     }
+    case PITH_TYPE_Q2_K:
+    case PITH_TYPE_Q3_K:
+    case PITH_TYPE_IQ4_XS:
+    case PITH_TYPE_TQ2_0: return code_quad_low(block, j4, jj, i, at, type);
     default: { /* Q6_K: j4 is the half, jj the quarter */
         const pith_panel_q6_k_part *part =
             &((const pith_panel_q6_k *)(const void *)block)->part[j4 >> 2][i];

@@ -6,7 +6,7 @@
 #ifndef PITH_KERNEL_ARM_FACTORS_128_H
 #define PITH_KERNEL_ARM_FACTORS_128_H
 
-#include "kernel/arm/vector_math_neon.h"
+#include "kernel/arm/row_scales_128.h"
 
 #define MAGIC PITH_ROUND_MAGIC
 
@@ -52,19 +52,14 @@ ALWAYS_INLINE void factors_bytes(float *out, float *shift, uint8x16_t bytes) {
                   vreinterpretq_s16_u16(vmovl_high_u8(bytes)));
 }
 
-/* The 6-bit fields of Q4_K and Q5_K: 16 bytes are a group of 16 rows. */
+/* Of Q4_K and Q5_K. */
 ALWAYS_INLINE void factors_k(factors *f, const uint8_t *panel) {
     const pith_panel_q4_k *b = (const void *)panel; /* the fields used here are the same in Q5_K */
-    const uint8x16_t six = vdupq_n_u8(63), four = vdupq_n_u8(15), two = vdupq_n_u8(0x30);
-    for (int j = 0; j < 4; j++) {
-        uint8x16_t s0 = vld1q_u8(b->scales[0] + 16 * j), s1 = vld1q_u8(b->scales[1] + 16 * j),
-                   s2 = vld1q_u8(b->scales[2] + 16 * j);
-        factors_bytes(f->scale[j][0], f->shift[j][0], vandq_u8(s0, six));
-        factors_bytes(f->scale[j + 4][0], f->shift[j + 4][0],
-                      vorrq_u8(vandq_u8(s2, four), vandq_u8(vshrq_n_u8(s0, 2), two)));
-        factors_bytes(f->minimum[j], NULL, vandq_u8(s1, six));
-        factors_bytes(f->minimum[j + 4], NULL,
-                      vorrq_u8(vshrq_n_u8(s2, 4), vandq_u8(vshrq_n_u8(s1, 2), two)));
+    row_scales s;
+    scales_k(&s, panel);
+    for (int j = 0; j < GROUPS; j++) {
+        factors_bytes(f->scale[j][0], f->shift[j][0], vreinterpretq_u8_s8(s.scale[j]));
+        factors_bytes(f->minimum[j], NULL, s.minimum[j]);
     }
     factors_f16(f->d[0], b->d);
     factors_f16(f->dmin, b->dmin);

@@ -45,6 +45,24 @@ ALWAYS_INLINE bool has_halves(pith_type type) {
            type == FORM_HALVES_BOOK || type == FORM_FLOATS;
 }
 
+/* Codes have 1 << this added; -1: nothing. */
+ALWAYS_INLINE int offset_shift(pith_type type) {
+    switch (type) {
+    case PITH_TYPE_TQ2_0: return 0;
+    case PITH_TYPE_Q3_K: return 2;
+    case PITH_TYPE_Q4_0: return 3;
+    case PITH_TYPE_MXFP4:
+    case FORM_GROUP: return 4;
+    case FORM_HALVES:
+    case FORM_FLOATS: return 5;
+    case FORM_HALVES_BOOK: return 6;
+    case PITH_TYPE_Q8_0:
+    case PITH_TYPE_IQ4_NL:
+    case PITH_TYPE_IQ4_XS: return 7;
+    default: return -1;
+    }
+}
+
 /* Codes are indexes into the book of IQ4. */
 ALWAYS_INLINE bool is_iq4(pith_type type) {
     return type == PITH_TYPE_IQ4_NL || type == PITH_TYPE_IQ4_XS;

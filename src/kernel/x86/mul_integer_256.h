@@ -25,24 +25,6 @@ typedef struct chains {
     float acc[PASS][16], acc_min[PASS][16], s[PASS][16]; /* s: of the super-block */
 } chains;
 
-/* Codes have 1 << this added; -1: nothing. */
-ALWAYS_INLINE int offset_shift(pith_type type) {
-    switch (type) {
-    case PITH_TYPE_TQ2_0: return 0;
-    case PITH_TYPE_Q3_K: return 2;
-    case PITH_TYPE_Q4_0: return 3;
-    case PITH_TYPE_MXFP4:
-    case FORM_GROUP: return 4;
-    case FORM_HALVES:
-    case FORM_FLOATS: return 5;
-    case FORM_HALVES_BOOK: return 6;
-    case PITH_TYPE_Q8_0:
-    case PITH_TYPE_IQ4_NL:
-    case PITH_TYPE_IQ4_XS: return 7;
-    default: return -1;
-    }
-}
-
 ALWAYS_INLINE __m256i bias_of(__m256i sum, int shift) {
     const __m256i zero = _mm256_setzero_si256();
     return shift < 0 ? zero : _mm256_sub_epi32(zero, _mm256_slli_epi32(sum, shift));

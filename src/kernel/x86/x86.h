@@ -24,7 +24,7 @@ pith_pack_kernel pith_pack_iq4_nl_avx2, pith_pack_iq4_xs_avx2, pith_pack_mxfp4_a
     pith_pack_iq1_m_avx2, pith_pack_iq2_xxs_avx2, pith_pack_iq2_xs_avx2, pith_pack_iq2_s_avx2,
     pith_pack_iq3_xxs_avx2, pith_pack_iq3_s_avx2, pith_pack_tq1_0_avx2, pith_pack_tq2_0_avx2,
     pith_pack_q1_0_avx2, pith_pack_q2_0_avx2;
-pith_quantize_kernel pith_quantize_avx2;
+pith_quantize_kernel pith_quantize_avx2, pith_quantize_fast_avx2;
 pith_norm_kernel pith_rms_norm_avx2, pith_layer_norm_avx2;
 pith_glu_kernel pith_silu_mul_avx2, pith_gelu_mul_avx2, pith_gelu_erf_mul_avx2, pith_relu2_mul_avx2;
 pith_unary_kernel pith_silu_avx2, pith_gelu_avx2, pith_gelu_erf_avx2, pith_relu2_avx2,
@@ -46,6 +46,11 @@ pith_mul_kernel pith_mul_iq4_nl_avxvnni, pith_mul_iq4_xs_avxvnni, pith_mul_mxfp4
     pith_mul_iq1_m_avxvnni, pith_mul_iq2_xxs_avxvnni, pith_mul_iq2_xs_avxvnni,
     pith_mul_iq2_s_avxvnni, pith_mul_iq3_xxs_avxvnni, pith_mul_iq3_s_avxvnni,
     pith_mul_tq1_0_avxvnni, pith_mul_tq2_0_avxvnni, pith_mul_q1_0_avxvnni, pith_mul_q2_0_avxvnni;
+pith_mul_kernel pith_mul_fast_q4_k_avxvnni, pith_mul_fast_q5_k_avxvnni, pith_mul_fast_q6_k_avxvnni,
+    pith_mul_fast_iq4_xs_avxvnni, pith_mul_fast_q2_k_avxvnni, pith_mul_fast_q3_k_avxvnni,
+    pith_mul_fast_iq1_s_avxvnni, pith_mul_fast_iq1_m_avxvnni, pith_mul_fast_iq2_xxs_avxvnni,
+    pith_mul_fast_iq2_xs_avxvnni, pith_mul_fast_iq2_s_avxvnni, pith_mul_fast_iq3_xxs_avxvnni,
+    pith_mul_fast_iq3_s_avxvnni, pith_mul_fast_tq1_0_avxvnni, pith_mul_fast_tq2_0_avxvnni;
 pith_attend_kernel pith_attend_i8_avxvnni;
 
 /* ---- avx512: AVX-512 F BW DQ VL VNNI ---- */

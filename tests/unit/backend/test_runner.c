@@ -184,7 +184,7 @@ static void same_bits_with_f32_kv(void **state) {
 static bool has_fast(uint32_t features) {
     pith_kernels kernels;
     pith_kernels_init(&kernels, features);
-    return kernels.fast_pays;
+    return kernels.fast_pays[PITH_TYPE_Q4_K] && kernels.fast_pays[PITH_TYPE_Q6_K];
 }
 
 /* A row is in one contract or the other wherever it stands, and its neighbours don't matter. */
