@@ -177,9 +177,11 @@ void check_mul(check_context *ctx, pith_type type, bool fast) {
         if (!mul_case(ctx, type, fast, n, 1 + n % 2, (n - 94) * unit) ||
             !mul_case(ctx, type, fast, n + 96, 1, (n - 94) * unit))
             return;
-    static const uint32_t tokens[] = {31, 32, 33, 47, 48, 49, 63, 64, 65, 127, 129, 255, 257, 271};
-    for (uint32_t i = 0; i < sizeof tokens / sizeof *tokens; i++) /* and of tiles */
-        if (!mul_case(ctx, type, fast, tokens[i], 1 + i % 4, (1 + i % 3) * unit)) return;
+    static const uint32_t tokens[] = {31, 32, 33, 47, 48, 49, 63, 64, 65, 129, 257, 271};
+    for (uint32_t i = 0; i < sizeof tokens / sizeof *tokens; i++) { /* and of tiles */
+        uint32_t k = tokens[i] < 100 ? (1 + i % 3) * unit : unit;
+        if (!mul_case(ctx, type, fast, tokens[i], 1 + i % 4, k)) return;
+    }
     if (!mul_case(ctx, type, fast, 203, 2, 3 * unit)) return;
     if (!mul_case(ctx, type, fast, 257, 3, unit) || !mul_case(ctx, type, fast, 518, 1, unit))
         return;

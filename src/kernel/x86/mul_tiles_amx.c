@@ -315,8 +315,8 @@ ALWAYS_INLINE void advance(workspace *work, const block *now, const int shape) {
         if (j < now->n) multiply(work->q8, now, j, shape);
         if (work->before.n) rescale(work, j, shape);
         if (j >= now->n) continue;
-        tile_sums *at[CELLS];
-        for (int c = 0; c < CELLS; c++) at[c] = place(work, j, c);
+        tile_sums *at[CELLS] = {place(work, j, 0), place(work, j, 1), place(work, j, 2),
+                                place(work, j, 3)};
         TILE_STORE(0, at[0]);
         TILE_STORE(1, at[1]);
         TILE_STORE(2, at[2]);
