@@ -19,7 +19,7 @@ def run(*command, **options):
 def finds_itself(source, libdir):
     """pith.pc of a library folder of several parts: what it names is the tree it lies in, wherever that is."""
     with tempfile.TemporaryDirectory(prefix="pith-pc-") as folder:
-        run("cmake", "-S", source, "-B", f"{folder}/build", f"-DCMAKE_INSTALL_LIBDIR={libdir}")
+        run("cmake", "-S", source, "-B", f"{folder}/build", "-G", "Ninja", f"-DCMAKE_INSTALL_LIBDIR={libdir}")
         place = f"{folder}/moved/{libdir}/pkgconfig"
         os.makedirs(place)
         shutil.copy(f"{folder}/build/pith.pc", place)
