@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The registry: one line for each architecture that this build runs, sorted by name. A new family
- * is a file such as arch_qwen2.c, one line here and its name in architecture.h; HACKING.md,
- * "Adding an architecture", goes through it. */
+ * The registry: each architecture that this build runs, sorted by name. HACKING.md, "Adding an
+ * architecture", goes through what a new family touches. */
 #include "model/architecture.h"
 
 static const pith_arch *const registry[] = {
