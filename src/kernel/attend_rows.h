@@ -5,10 +5,10 @@
  * the largest block, and ATTEND_LOADS, the vectors of V that are loaded together. It gives `scores`
  * and `load_v` and cuts the rows into blocks.
  *
- * The rows of a block share every load of K and V. Scores, then weights, of the whole page wait in
- * `block`; values of R rows x C vectors of d stay in registers while the tokens pass in order. What
- * all rows of a block see is done together, the edges row by row. Slots outside a row's range are
- * computed but never used. */
+ * The rows of a block share every load of K and V; those of the first block also ask for the next
+ * page. Scores, then weights, of the whole page wait in `block`; values of R rows x C vectors of d
+ * stay in registers while the tokens pass in order. What all rows of a block see is done together,
+ * the edges row by row. Slots outside a row's range are computed but never used. */
 #ifndef PITH_KERNEL_ATTEND_ROWS_H
 #define PITH_KERNEL_ATTEND_ROWS_H
 
@@ -21,7 +21,17 @@ enum { TOKENS = PITH_PAGE_TOKENS };
 typedef struct block {
     float p[ATTEND_ROWS][TOKENS];
     uint32_t begin[ATTEND_ROWS], end[ATTEND_ROWS]; /* tokens that each row sees */
+    const char *ahead_k, *ahead_v;                 /* the page to prefetch */
 } block;
+
+/* Asks for n elements from `index` on of the page that comes next, into the second cache: the first
+ * is full of this page. */
+ALWAYS_INLINE void ask_ahead(const char *page, size_t index, const int n, const kind type) {
+    const size_t size = type == F32 ? 4 : type == F16 ? 2 : 1;
+    UNROLL for (size_t i = 0; i < (size_t)n * size; i += 64) {
+        __builtin_prefetch(page + index * size + i, 0, 2);
+    }
+}
 
 /* ---- What a tier gives ---- */
 
@@ -85,6 +95,7 @@ ALWAYS_INLINE void values_at(const pith_attend *args, const block *b, uint32_t r
     for (uint32_t t = from; t < to; t++) {
         UNROLL for (int c = 0; c < C; c++) {
             const size_t index = (size_t)t * args->head_dim_v + d + VEC_LANES * (uint32_t)c;
+            if (C == 4 && c == 0) ask_ahead(b->ahead_v, index, VEC_LANES * C, type);
             if (c % loads == 0) load_v(v, args->page.v, index, n, loads, type);
             UNROLL for (int r = 0; r < R; r++) {
                 o[r][c] = vec_fma(vec_set(b->p[r0 + (uint32_t)r][t]), v[c % loads], o[r][c]);
@@ -126,6 +137,9 @@ ALWAYS_INLINE void attend_block(const pith_attend *args, uint32_t row, const int
         memset(args->o + (row + r) * args->o_stride, 0, args->head_dim_v * sizeof(float));
     }
     memset(b.p, 0, sizeof b.p);
+    const bool asks = row == 0 && args->next_k; /* else this page, which costs nothing */
+    b.ahead_k = asks ? args->next_k : args->page.k;
+    b.ahead_v = asks ? args->next_v : args->page.v;
     scores(args, &b, row, first, last, R, type);
     for (uint32_t r = 0; r < (uint32_t)R; r++) soften(args, &b, row + r, r, type);
     bool shared = common_begin < common_end;

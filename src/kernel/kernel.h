@@ -160,9 +160,10 @@ typedef struct pith_attend {
     const int32_t *begin, *end;    /* [n], tokens of this page that the row sees */
     uint32_t head_dim, head_dim_v; /* elements, any number (int8: head_dim as above) */
     float scale, softcap;
-    float *m, *l;    /* [n] */
-    float *o;        /* [n, o_stride], head_dim_v of each row are written */
-    size_t o_stride; /* elements */
+    float *m, *l;                /* [n] */
+    float *o;                    /* [n, o_stride], head_dim_v of each row are written */
+    size_t o_stride;             /* elements */
+    const void *next_k, *next_v; /* of the page that comes next, to be prefetched; NULL: none */
 } pith_attend;
 typedef void pith_attend_kernel(const pith_attend *args);
 

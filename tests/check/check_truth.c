@@ -157,22 +157,21 @@ static void attend_pages(check_context *ctx, attention *a, char storage, float s
             put(&args);
         }
         if (page == PAGES - 1) end[1] = 17;
-        pith_attend args = {{a->k_page, a->v_page, a->k_scale, a->v_scale},
-                            a->q[0],
-                            DIM,
-                            &q8,
-                            0,
-                            ROWS,
-                            begin,
-                            end,
-                            DIM,
-                            DIM_V,
-                            scale,
-                            softcap,
-                            a->m,
-                            a->l,
-                            a->o[0],
-                            DIM_V};
+        pith_attend args = {.page = {a->k_page, a->v_page, a->k_scale, a->v_scale},
+                            .q = a->q[0],
+                            .q_stride = DIM,
+                            .q8 = &q8,
+                            .n = ROWS,
+                            .begin = begin,
+                            .end = end,
+                            .head_dim = DIM,
+                            .head_dim_v = DIM_V,
+                            .scale = scale,
+                            .softcap = softcap,
+                            .m = a->m,
+                            .l = a->l,
+                            .o = a->o[0],
+                            .o_stride = DIM_V};
         attend(&args);
         for (int row = 0; row < ROWS; row++)
             r->merge(&a->top[row], &a->sum[row], a->out[row], a->m[row], a->l[row], a->o[row],

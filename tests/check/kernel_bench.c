@@ -112,65 +112,78 @@ static void bench_pack(bench *b, pith_type type, const char *function) {
     bench_free(panel);
 }
 
-/* 512 tokens of context, head_dim 64; decode: 4 query heads of one KV head; prefill: 64 queries. */
+/* Pages of one KV head after another, as a KV store of HEADS heads has them: those of a head lie in
+ * `n_block` blocks. */
+static void attend_pages(const bench *b, pith_attend_fn attend, pith_attend *args, size_t n_block,
+                         size_t page) {
+    enum { HEADS = 8 };
+    for (size_t i = 0; i < n_block * HEADS; i++) {
+        const uint8_t *k = b->big + (i % n_block * 2 * HEADS + i / n_block) * page;
+        args->page.k = k;
+        args->page.v = k + HEADS * page;
+        args->next_k = i % n_block + 1 < n_block ? k + 2 * HEADS * page : NULL;
+        args->next_v = i % n_block + 1 < n_block ? k + 3 * HEADS * page : NULL;
+        attend(args);
+    }
+}
+
+/* head_dim 64; decode: 4 query heads of one KV head, with a context in the cache and one in memory;
+ * prefill: 64 queries. */
 static void bench_attend(bench *b, pith_attend_fn attend, pith_kv_put_fn put, size_t value_bytes,
                          const char *function) {
-    enum { DIM = 64, PAGES = 8, QUERIES = 64 };
+    enum { DIM = 64, PAGES = 8, QUERIES = 64, FEW = 0, MANY, FROM_MEMORY };
     int32_t begin[QUERIES], end[QUERIES];
     float m[QUERIES], l[QUERIES];
-    size_t page = (size_t)PITH_PAGE_TOKENS * DIM * value_bytes;
+    size_t page = (size_t)PITH_PAGE_TOKENS * DIM * value_bytes, in_memory = BIG / page;
     float *scales = bench_alloc(2 * PITH_PAGE_TOKENS * sizeof(float));
-    double best[2] = {HUGE_VAL, HUGE_VAL}, put_best = HUGE_VAL;
+    double best[] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, put_best = HUGE_VAL;
     pith_q8 q8 = b->q8;
+    pith_attend args = {.page = {.k_scale = scales, .v_scale = scales + PITH_PAGE_TOKENS},
+                        .q = b->x,
+                        .q_stride = DIM,
+                        .q8 = &q8,
+                        .begin = begin,
+                        .end = end,
+                        .head_dim = DIM,
+                        .head_dim_v = DIM,
+                        .scale = 0.125f,
+                        .m = m,
+                        .l = l,
+                        .o = b->y,
+                        .o_stride = DIM};
     for (int i = 0; i < QUERIES; i++) begin[i] = 0, end[i] = PITH_PAGE_TOKENS;
     b->kernels.quantize(b->x, DIM, QUERIES, DIM, &q8, 0);
     for (int run = 0; run < 30; run++) {
         double start = bench_seconds();
         for (uint32_t t = 0; t < PAGES * PITH_PAGE_TOKENS; t++) {
             uint8_t *at = b->big + t / PITH_PAGE_TOKENS * 2 * page;
-            pith_kv_put args = {at,
-                                at + page,
-                                scales,
-                                scales + PITH_PAGE_TOKENS,
-                                t % PITH_PAGE_TOKENS,
-                                b->x + t,
-                                b->x + 7 * t,
-                                DIM,
-                                DIM};
-            put(&args);
+            pith_kv_put token = {at,
+                                 at + page,
+                                 scales,
+                                 scales + PITH_PAGE_TOKENS,
+                                 t % PITH_PAGE_TOKENS,
+                                 b->x + t,
+                                 b->x + 7 * t,
+                                 DIM,
+                                 DIM};
+            put(&token);
         }
         put_best = best_time(put_best, start);
-        for (int prefill = 0; prefill < 2; prefill++) {
+        for (int i = FEW; i <= FROM_MEMORY; i++) {
+            args.n = i == MANY ? QUERIES : 4;
             start = bench_seconds();
-            for (size_t i = 0; i < PAGES; i++) {
-                uint8_t *at = b->big + i * 2 * page;
-                pith_attend args = {{at, at + page, scales, scales + PITH_PAGE_TOKENS},
-                                    b->x,
-                                    DIM,
-                                    &q8,
-                                    0,
-                                    prefill ? QUERIES : 4,
-                                    begin,
-                                    end,
-                                    DIM,
-                                    DIM,
-                                    0.125f,
-                                    0.0f,
-                                    m,
-                                    l,
-                                    b->y,
-                                    DIM};
-                attend(&args);
-            }
-            best[prefill] = best_time(best[prefill], start);
+            attend_pages(b, attend, &args, i == FROM_MEMORY ? in_memory / 16 : 1, page);
+            best[i] = best_time(best[i], start);
         }
     }
     double macs = 1e-9 * PAGES * PITH_PAGE_TOKENS * 2 * DIM;
-    printf("%-26s 4 queries %5.1f GMAC/s; 64 queries %5.1f GMAC/s = %2.0f %% of f32 peak; writing "
-           "a token %.0f ns\n",
-           function, 4 * macs / best[0], QUERIES * macs / best[1],
-           100.0 * QUERIES * macs / best[1] / b->float_peak,
-           1e9 * put_best / (PAGES * PITH_PAGE_TOKENS));
+    double read = 1e-9 * (double)(in_memory * page) / best[FROM_MEMORY];
+    printf(
+        "%-26s 4 queries %5.1f GMAC/s, from memory %4.1f GB/s = %2.0f %%; 64 queries %5.1f GMAC/s "
+        "= %2.0f %% of f32 peak; writing a token %.0f ns\n",
+        function, 4 * macs / best[FEW], read, 100 * read / b->bandwidth,
+        QUERIES * macs / best[MANY], 100.0 * QUERIES * macs / best[MANY] / b->float_peak,
+        1e9 * put_best / (PAGES * PITH_PAGE_TOKENS));
     bench_free(scales);
     b->kernels.quantize(b->x, K, TOKENS, K, &b->q8, 0);
 }

@@ -85,20 +85,29 @@ static void fill_ranges(const attend_task *t, uint32_t page) {
     }
 }
 
+static const uint8_t *block_of(const attend_task *t, uint32_t page) {
+    return cpu_kv_block(t->context->runner, t->block->sequence, t->layer->group, page);
+}
+
 /* Partials of all query rows over one page into m, l, o. */
 static void attend_page(const attend_task *t, uint32_t page, float *m, float *l, float *o) {
     const pith_runner *runner = t->context->runner;
     const pith_kernels *kernels = &runner->program.kernels;
     const pith_kv_layer *layer = t->layer;
     const cpu_scratch *s = t->scratch;
-    const uint8_t *block = cpu_kv_block(runner, t->block->sequence, layer->group, page);
+    const uint8_t *block = block_of(t, page);
+    const uint8_t *next = page + 1 < t->end_page ? block_of(t, page + 1) : NULL;
+    size_t k = layer->k + t->head * layer->k_head_bytes,
+           v = layer->v + t->head * layer->v_head_bytes;
     size_t scale = (size_t)t->head * TOKENS * sizeof(float);
     fill_ranges(t, page);
     pith_attend args = {
-        .page = {.k = block + layer->k + t->head * layer->k_head_bytes,
-                 .v = block + layer->v + t->head * layer->v_head_bytes,
+        .page = {.k = block + k,
+                 .v = block + v,
                  .k_scale = (const float *)(const void *)(block + layer->k_scale + scale),
                  .v_scale = (const float *)(const void *)(block + layer->v_scale + scale)},
+        .next_k = next ? next + k : NULL,
+        .next_v = next ? next + v : NULL,
         .q = s->q,
         .q_stride = t->q_stride,
         .q8 = &s->q8,

@@ -45,6 +45,7 @@ ALWAYS_INLINE void scores_float(const pith_attend *args, block *b, uint32_t row,
     }
     for (; d < args->head_dim; d += 4) {
         uint32_t left = args->head_dim - d;
+        if (e % 4 == 0) ask_ahead(b->ahead_k, base + d * 16, 64, type);
         UNROLL for (int r = 0; r < R; r++) {
             v[r] = load_n(q + (size_t)r * args->q_stride + d, left);
         }
@@ -77,6 +78,8 @@ ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, ui
     }
     for (uint32_t g = 0; g < args->head_dim / PITH_GROUP; g++) {
         int32x4_t sum[4][4];
+        if (h == 0)
+            ask_ahead(b->ahead_k, 16 * (size_t)i * args->head_dim + 512 * (size_t)g, 512, I8);
         dot_part(sum, &k, &x, NULL, (int)g, 0, 0, 8, 2 * h, R, 2, true, PITH_TYPE_Q8_0);
         UNROLL for (int r = 0; r < R; r++) {
             float32x4_t d = vec_set(q8->d[at + (size_t)r * q8->d_stride + g]);

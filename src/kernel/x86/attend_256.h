@@ -43,6 +43,7 @@ ALWAYS_INLINE void scores_float(const pith_attend *args, block *b, uint32_t row,
         }
     }
     for (; d + 4 <= args->head_dim; d += 4) {
+        if (e % 2 == 0) ask_ahead(b->ahead_k, base + d * 16, 64, type);
         UNROLL for (int c = 0; c < 4; c++) {
             score_step(args, chain, q + d + c, base + (d + (uint32_t)c) * 16, c, R, type);
         }
@@ -93,6 +94,7 @@ ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, ui
     }
     for (uint32_t g = 0; g < args->head_dim / PITH_GROUP; g++, k += 512, q += PITH_GROUP) {
         lanes16 sum[ATTEND_ROWS];
+        ask_ahead(b->ahead_k, 16 * (size_t)i * args->head_dim + 512 * (size_t)g, 512, I8);
         UNROLL for (int r = 0; r < R; r++) {
             sum[r] = lanes_set(-128 * q8->sum[at + (size_t)r * q8->d_stride + g]);
         }

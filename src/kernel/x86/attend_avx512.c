@@ -31,6 +31,7 @@ ALWAYS_INLINE void scores_float(const pith_attend *args, block *b, uint32_t row,
     }
     uint32_t d = 0;
     for (; d + 4 <= args->head_dim; d += 4) {
+        ask_ahead(b->ahead_k, base + d * 16, 64, type);
         UNROLL for (int c = 0; c < 4; c++) {
             __m512 k = load_k(args->page.k, base + (d + (uint32_t)c) * 16, type);
             UNROLL for (int r = 0; r < R; r++) {
@@ -59,7 +60,8 @@ ALWAYS_INLINE void scores_float(const pith_attend *args, block *b, uint32_t row,
 ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, uint32_t panel,
                              const int R) {
     const pith_q8 *q8 = args->q8;
-    const int8_t *k = (const int8_t *)args->page.k + (size_t)panel * args->head_dim * 16;
+    const size_t base = (size_t)panel * args->head_dim * 16;
+    const int8_t *k = (const int8_t *)args->page.k + base;
     const int8_t *q = q8->q + (args->first_q8 + row) * q8->q_stride;
     const size_t at = (args->first_q8 + row) * q8->d_stride;
     __m512 acc[ATTEND_ROWS], k_scale = _mm512_loadu_ps(args->page.k_scale + 16 * panel);
@@ -68,6 +70,7 @@ ALWAYS_INLINE void scores_i8(const pith_attend *args, block *b, uint32_t row, ui
     }
     for (uint32_t i = 0; i < args->head_dim / PITH_GROUP; i++, k += 512, q += PITH_GROUP) {
         __m512i dot[ATTEND_ROWS];
+        ask_ahead(b->ahead_k, base + 512 * (size_t)i, 512, I8);
         UNROLL for (int r = 0; r < R; r++) {
             dot[r] = _mm512_set1_epi32(-128 * q8->sum[at + (size_t)r * q8->d_stride + i]);
         }
