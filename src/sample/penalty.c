@@ -2,8 +2,8 @@
  * Repetition, frequency and presence penalties over the last tokens.
  *
  * Owns a ring of the last `window` accepted ids and, kept true with it, how often each id occurs.
- * Invariant: the sum of count[] is n_used. So accepting a token is constant time, and applying the
- * penalties is one look-up per logit in a pass that reads every logit anyway.
+ * Invariant: the sum of count[] is n_used. So accepting a token is constant time, and a token's
+ * count needs no search.
  *
  * Formula, for an id that occurs c > 0 times:
  *   l <- l <= 0 ? l * repeat : l / repeat;   l <- l - (c * frequency + presence)
@@ -12,6 +12,9 @@
 #include "sample/sampler_internal.h"
 
 #include "base/memory.h"
+
+#include <float.h>
+#include <string.h>
 
 bool pith_penalty_init(pith_penalty *penalty, int32_t n_vocab, int32_t window) {
     penalty->n_vocab = n_vocab;
@@ -41,7 +44,17 @@ void pith_penalty_accept(pith_penalty *penalty, int32_t id) {
     penalty->count[id]++;
 }
 
-float pith_penalty_apply(const pith_penalty *penalty, float logit, int32_t count) {
-    float value = logit <= 0.0f ? logit * penalty->repeat : logit / penalty->repeat;
+/* The logit of a token that occurs `count` > 0 times in the window. */
+static float penalised(const pith_penalty *penalty, float logit, int32_t count) {
+    float finite = logit > FLT_MAX ? FLT_MAX : logit;
+    float value = finite <= 0.0f ? finite * penalty->repeat : finite / penalty->repeat;
     return value - ((float)count * penalty->frequency + penalty->presence);
+}
+
+void pith_penalty_apply(const pith_penalty *penalty, const float *logits, float *row) {
+    memcpy(row, logits, (size_t)penalty->n_vocab * sizeof *row);
+    for (int32_t i = 0; i < penalty->n_used; i++) {
+        int32_t id = penalty->ring[i];
+        row[id] = penalised(penalty, logits[id], penalty->count[id]);
+    }
 }

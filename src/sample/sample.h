@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Logits -> next token. Order: penalties, top-k, top-p, min-p, temperature, draw. One
- * sampler serves one sequence and allocates nothing after new. Read next: sampler.c (the chain),
- * penalty.c, selection.c (top-k without a sort). */
+ * sampler serves one sequence and allocates nothing after new. Temperature 0 draws the largest
+ * logit, of equal ones that with the lowest id. Read next: sampler.c (the chain), penalty.c,
+ * logit_row.c (passes over the vocabulary), selection.c (cuts without a sort). */
 #ifndef PITH_SAMPLE_SAMPLE_H
 #define PITH_SAMPLE_SAMPLE_H
 
@@ -24,7 +25,5 @@ int32_t pith_sample_n_vocab(const pith_sampler *sampler);
 int32_t pith_sample_next(pith_sampler *sampler, const float *logits);
 /* Remembers tokens for the penalties; ids outside the vocabulary are ignored. */
 void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
-/* Index of the largest logit, lowest index on ties, NaN never wins; 0 when all are NaN. */
-int32_t pith_sample_greedy(const float *logits, int32_t n_vocab);
 
 #endif

@@ -3,15 +3,14 @@
  *
  * Owns the chain: penalties, top-k, top-p, min-p (each on the softmax at temperature 1 over the
  * candidates that are left), then temperature, then one seeded draw. Temperature 0 takes the
- * largest logit after the penalties; without penalties that is one pass over the logits and nothing
- * else.
+ * largest logit after the penalties.
  *
  * Invariants: everything is allocated by pith_sample_new, so drawing cannot fail. NaN counts as
  * -inf; +inf as the largest float. When no logit is finite the answer is id 0. The order of
  * additions is fixed, so that the same logits, options and seed give the same ids on one platform.
  *
  * Does not: know tokens, grammars or stop rules. Read next: selection.c (the cuts), penalty.c. */
-#include "sample/sampler_internal.h"
+#include "sample/logit_row.h"
 
 #include "base/memory.h"
 
@@ -24,9 +23,13 @@ struct pith_sampler {
     pith_sampler_options options; /* checked, defaults filled in */
     pith_rng rng;
     pith_penalty penalty;
-    pith_selector *selector;    /* NULL when greedy */
-    pith_candidate *candidates; /* [n_vocab]; NULL when greedy */
-    double *weights;            /* [n_vocab]; NULL when greedy */
+    float *row;                 /* [n_vocab] logits with penalties; NULL without */
+    float *maxima;              /* [blocks of the row] */
+    pith_selector *selector;    /* NULL when greedy, like all that follow */
+    pith_candidate *candidates; /* [n_vocab] */
+    double *weights;            /* [n_vocab] of the candidates */
+    float *row_weights;         /* [n_vocab] */
+    double *sums;               /* [blocks of the row] of row_weights */
 };
 
 static pith_status refuse(pith_error *error, const char *name, double value, const char *allowed) {
@@ -90,14 +93,21 @@ static bool allocate(pith_sampler *sampler) {
         sampler->penalty.repeat = o->repeat_penalty;
         sampler->penalty.frequency = o->frequency_penalty;
         sampler->penalty.presence = o->presence_penalty;
-        if (!pith_penalty_init(&sampler->penalty, sampler->n_vocab, o->penalty_window))
+        sampler->row = pith_alloc_array(n, sizeof *sampler->row);
+        if (!sampler->row ||
+            !pith_penalty_init(&sampler->penalty, sampler->n_vocab, o->penalty_window))
             return false;
     }
+    sampler->maxima = pith_alloc_array(pith_row_blocks(n), sizeof *sampler->maxima);
+    if (!sampler->maxima) return false;
     if (o->temperature == 0.0f) return true;
     sampler->selector = pith_alloc(sizeof *sampler->selector);
     sampler->candidates = pith_alloc_array(n, sizeof *sampler->candidates);
     sampler->weights = pith_alloc_array(n, sizeof *sampler->weights);
-    return sampler->selector && sampler->candidates && sampler->weights;
+    sampler->row_weights = pith_alloc_array(n, sizeof *sampler->row_weights);
+    sampler->sums = pith_alloc_array(pith_row_blocks(n), sizeof *sampler->sums);
+    return sampler->selector && sampler->candidates && sampler->weights && sampler->row_weights &&
+           sampler->sums;
 }
 
 pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options,
@@ -130,54 +140,11 @@ void pith_sample_free(pith_sampler *sampler) {
     pith_free(sampler->selector);
     pith_free(sampler->candidates);
     pith_free(sampler->weights);
+    pith_free(sampler->row_weights);
+    pith_free(sampler->sums);
+    pith_free(sampler->maxima);
+    pith_free(sampler->row);
     pith_free(sampler);
-}
-
-int32_t pith_sample_greedy(const float *logits, int32_t n_vocab) {
-    int32_t best = 0;
-    float max = -INFINITY; /* a comparison with NaN is false, so NaN never wins */
-    for (int32_t i = 0; i < n_vocab; i++) {
-        if (logits[i] > max) {
-            max = logits[i];
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* The logit of id with its penalty, NaN as -inf, +inf as FLT_MAX. */
-static float penalised(const pith_penalty *penalty, float logit, int32_t count) {
-    float value = logit;
-    if (value > FLT_MAX) value = FLT_MAX;
-    if (count > 0) value = pith_penalty_apply(penalty, value, count);
-    if (value > FLT_MAX) value = FLT_MAX;
-    return value == value ? value : -INFINITY;
-}
-
-static int32_t greedy_penalised(const pith_penalty *penalty, const float *logits, int32_t n_vocab) {
-    int32_t best = 0;
-    float max = -INFINITY;
-    for (int32_t i = 0; i < n_vocab; i++) {
-        float value = penalised(penalty, logits[i], penalty->count[i]);
-        if (value > max) {
-            max = value;
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* Every id whose logit is above -inf after the penalties, in id order. */
-static size_t fill(pith_sampler *sampler, const float *logits) {
-    const int32_t *count = sampler->penalty.window > 0 ? sampler->penalty.count : NULL;
-    pith_candidate *list = sampler->candidates;
-    size_t n = 0;
-    for (int32_t i = 0; i < sampler->n_vocab; i++) {
-        float value = penalised(&sampler->penalty, logits[i], count != NULL ? count[i] : 0);
-        list[n] = (pith_candidate){value, i};
-        n += value >= -FLT_MAX;
-    }
-    return n;
 }
 
 static int32_t draw(pith_sampler *sampler, size_t n) {
@@ -200,20 +167,64 @@ static int32_t draw(pith_sampler *sampler, size_t n) {
     return list[last].id;
 }
 
+/* The row's scratch, filled with the penalties where there are any. */
+static pith_logit_row row_of(pith_sampler *sampler, const float *logits) {
+    pith_logit_row row = {.logits = logits,
+                          .n = (size_t)sampler->n_vocab,
+                          .n_block = pith_row_blocks((size_t)sampler->n_vocab),
+                          .maxima = sampler->maxima};
+    if (sampler->penalty.window > 0 && sampler->penalty.n_used > 0) {
+        pith_penalty_apply(&sampler->penalty, logits, sampler->row);
+        row.logits = sampler->row;
+    }
+    pith_row_scan(&row);
+    return row;
+}
+
+/* The first cut of those that are on. Nothing below the limit can be in a prefix of weight p: n
+ * logits that weigh less than (1 - p) / n of the total together weigh less than what is left out. */
+static size_t first_top_p(pith_sampler *sampler, const pith_logit_row *row) {
+    const double p = (double)sampler->options.top_p;
+    double total = pith_row_weigh(row, 1.0f, sampler->row_weights, sampler->sums);
+    double least = log((1.0 - p) * total / (double)row->n) - 1e-3; /* the weights are rounded */
+    float limit = (float)((double)pith_row_max(row) + least);
+    size_t n = pith_row_gather(row, limit, sampler->candidates);
+    for (size_t i = 0; i < n; i++)
+        sampler->weights[i] = (double)sampler->row_weights[sampler->candidates[i].id];
+    return pith_select_weight(sampler->selector, sampler->candidates, sampler->weights, n,
+                              p * total);
+}
+
+static int32_t draw_from_row(pith_sampler *sampler, const pith_logit_row *row) {
+    double total =
+        pith_row_weigh(row, sampler->options.temperature, sampler->row_weights, sampler->sums);
+    double number = pith_rng_uniform(&sampler->rng) * total;
+    return pith_row_at(row, sampler->row_weights, sampler->sums, number);
+}
+
 static int32_t choose(pith_sampler *sampler, const float *logits) {
     const pith_sampler_options *o = &sampler->options;
-    if (o->temperature == 0.0f) {
-        return sampler->penalty.window > 0
-                   ? greedy_penalised(&sampler->penalty, logits, sampler->n_vocab)
-                   : pith_sample_greedy(logits, sampler->n_vocab);
+    const pith_logit_row row = row_of(sampler, logits);
+    pith_candidate *list = sampler->candidates;
+    if (o->temperature == 0.0f) return pith_row_best(&row);
+    if (pith_row_max(&row) == -INFINITY) return 0;
+    const size_t k = (size_t)o->top_k;
+    const bool cuts_count = k > 0 && k<row.n, cuts_weight = o->top_p> 0.0f && o->top_p < 1.0f;
+    size_t n = 0;
+    if (cuts_count) {
+        float limit = pith_row_limit(&row, k, sampler->selector, list);
+        n = pith_select_top_k(sampler->selector, list, pith_row_gather(&row, limit, list), k);
+        if (cuts_weight)
+            n = pith_select_top_p(sampler->selector, list, sampler->weights, n, (double)o->top_p);
+    } else if (cuts_weight) {
+        n = first_top_p(sampler, &row);
+    } else if (o->min_p > 0.0f) {
+        double limit = (double)pith_row_max(&row) + log((double)o->min_p);
+        n = pith_row_gather(&row, nextafterf((float)limit, -INFINITY), list);
+    } else {
+        return draw_from_row(sampler, &row);
     }
-    size_t n = fill(sampler, logits);
-    n = pith_select_top_k(sampler->selector, sampler->candidates, n, (size_t)o->top_k);
-    if (o->top_p > 0.0f)
-        n = pith_select_top_p(sampler->selector, sampler->candidates, sampler->weights, n,
-                              (double)o->top_p);
-    n = pith_select_min_p(sampler->candidates, n, (double)o->min_p);
-    return n == 0 ? 0 : draw(sampler, n);
+    return draw(sampler, pith_select_min_p(list, n, (double)o->min_p));
 }
 
 int32_t pith_sample_next(pith_sampler *sampler, const float *logits) {

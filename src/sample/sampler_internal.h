@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inside of the sample room: the candidate list and the two things that work on it.
  *
- *   logits --fill--> candidates (id order) --penalties--> --prefix cuts--> candidates
- *   --temperature, draw--> id
+ *   logits --penalties--> row --first cut--> candidates (id order) --other cuts--> candidates
+ *   --temperature, draw--> id                    (no cut at all: drawn from the row)
  *
  * Every cut (top-k, top-p, min-p) keeps a prefix of one total order: larger logit first, lower id
- * first on ties. So a cut needs a selection, never a sort, and the list stays in id order. */
+ * first on ties. So a cut needs a selection, never a sort, and the list stays in id order. The
+ * first cut, on the whole vocabulary, finds a limit that its prefix does not go below
+ * (logit_row.h); only what reaches that becomes a candidate. */
 #ifndef PITH_SAMPLE_SAMPLER_INTERNAL_H
 #define PITH_SAMPLE_SAMPLER_INTERNAL_H
 
@@ -33,8 +35,8 @@ bool pith_penalty_init(pith_penalty *penalty, int32_t n_vocab, int32_t window);
 void pith_penalty_deinit(pith_penalty *penalty);
 void pith_penalty_accept(pith_penalty *penalty,
                          int32_t id); /* ids outside the vocabulary are ignored */
-/* The logit of a token that occurs `count` > 0 times in the window. */
-float pith_penalty_apply(const pith_penalty *penalty, float logit, int32_t count);
+/* row = logits [n_vocab] with the penalties. */
+void pith_penalty_apply(const pith_penalty *penalty, const float *logits, float *row);
 
 enum {
     PITH_SELECT_BUCKETS = 2048,
@@ -53,6 +55,9 @@ typedef struct pith_selector {
 size_t pith_select_top_k(pith_selector *selector, pith_candidate *list, size_t n, size_t k);
 size_t pith_select_top_p(pith_selector *selector, pith_candidate *list, double *weights, size_t n,
                          double p);
+/* The shortest prefix whose weights [n] together reach `target`. */
+size_t pith_select_weight(pith_selector *selector, pith_candidate *list, const double *weights,
+                          size_t n, double target);
 size_t pith_select_min_p(pith_candidate *list, size_t n, double p);
 float pith_candidate_max(const pith_candidate *list, size_t n); /* n >= 1 */
 

@@ -147,6 +147,11 @@ size_t pith_select_top_k(pith_selector *selector, pith_candidate *list, size_t n
     return k;
 }
 
+size_t pith_select_weight(pith_selector *selector, pith_candidate *list, const double *weights,
+                          size_t n, double target) {
+    return n <= 1 ? n : keep_prefix(list, n, find_end(selector, list, weights, n, target));
+}
+
 size_t pith_select_top_p(pith_selector *selector, pith_candidate *list, double *weights, size_t n,
                          double p) {
     if (n <= 1 || p >= 1.0) return n;
@@ -156,7 +161,7 @@ size_t pith_select_top_p(pith_selector *selector, pith_candidate *list, double *
         weights[i] = weight_of(list[i].logit, max);
         total += weights[i];
     }
-    return keep_prefix(list, n, find_end(selector, list, weights, n, p * total));
+    return pith_select_weight(selector, list, weights, n, p * total);
 }
 
 size_t pith_select_min_p(pith_candidate *list, size_t n, double p) {

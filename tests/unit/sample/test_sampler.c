@@ -5,7 +5,7 @@
  *
  * Each stage is compared with a plain computation written here that sorts the whole list
  * (`expected_kept`). */
-#include "sample/sampler_internal.h"
+#include "sample/logit_row.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,23 +101,35 @@ static void test_options_size(void **state) {
 
 /* ---- greedy ---- */
 
+static void assert_greedy(const float *logits, int32_t n, int32_t want) {
+    pith_sampler *sampler = make(n, NULL);
+    for (int i = 0; i < 3; i++) assert_int_equal(pith_sample_next(sampler, logits), want);
+    pith_sample_free(sampler);
+}
+
 static void test_greedy(void **state) {
     (void)state;
-    const float ties[] = {1, 3, 3, 2};
-    const float nans[] = {NAN, -5, NAN, -5, -7};
-    const float all_nan[] = {NAN, NAN};
-    const float all_low[] = {-INFINITY, -INFINITY};
-    const float low_then[] = {NAN, -INFINITY, -FLT_MAX};
-    const float high[] = {1, INFINITY, INFINITY, NAN};
-    assert_int_equal(pith_sample_greedy(ties, 4), 1);
-    assert_int_equal(pith_sample_greedy(nans, 5), 1);
-    assert_int_equal(pith_sample_greedy(all_nan, 2), 0);
-    assert_int_equal(pith_sample_greedy(all_low, 2), 0);
-    assert_int_equal(pith_sample_greedy(low_then, 3), 2);
-    assert_int_equal(pith_sample_greedy(high, 4), 1);
-    pith_sampler *sampler = make(4, NULL);
-    for (int i = 0; i < 5; i++) assert_int_equal(pith_sample_next(sampler, ties), 1);
-    pith_sample_free(sampler);
+    assert_greedy((const float[]){1, 3, 3, 2}, 4, 1);
+    assert_greedy((const float[]){NAN, -5, NAN, -5, -7}, 5, 1);
+    assert_greedy((const float[]){NAN, NAN}, 2, 0);
+    assert_greedy((const float[]){-INFINITY, -INFINITY}, 2, 0);
+    assert_greedy((const float[]){NAN, -INFINITY, -FLT_MAX}, 3, 2);
+    assert_greedy((const float[]){1, INFINITY, INFINITY, NAN}, 4, 1);
+}
+
+/* The largest in each place of rows that end at, before and behind the edge of a block. */
+static void test_greedy_blocks(void **state) {
+    (void)state;
+    static float logits[3 * PITH_ROW_BLOCK];
+    for (int32_t n = 2 * PITH_ROW_BLOCK - 1; n <= 2 * PITH_ROW_BLOCK + 1; n++) {
+        for (int32_t i = 0; i < n; i++) logits[i] = NAN;
+        for (int32_t best = 0; best < n; best++) {
+            logits[best] = -1e30f;
+            if (best + 1 < n) logits[best + 1] = -1e30f;
+            assert_greedy(logits, n, best);
+            logits[best] = NAN;
+        }
+    }
 }
 
 /* ---- penalties ---- */
@@ -152,8 +164,12 @@ static void test_penalties(void **state) {
 
     /* a negative logit is multiplied; window off: nothing is remembered */
     pith_penalty p = {.repeat = 1.5f, .frequency = 0.5f, .presence = 0.25f};
-    assert_true(pith_penalty_apply(&p, -2.0f, 3) == -3.0f - 1.75f);
-    assert_true(pith_penalty_apply(&p, 3.0f, 1) == 2.0f - 0.75f);
+    float row[3];
+    assert_true(pith_penalty_init(&p, 3, 8));
+    for (int i = 0; i < 4; i++) pith_penalty_accept(&p, i == 3);
+    pith_penalty_apply(&p, (const float[]){-2.0f, 3.0f, 7.0f}, row);
+    assert_true(row[0] == -3.0f - 1.75f && row[1] == 2.0f - 0.75f && row[2] == 7.0f);
+    pith_penalty_deinit(&p);
     o = defaults(), o.repeat_penalty = 100.0f, o.penalty_window = -1;
     sampler = make(4, &o);
     for (int i = 0; i < 3; i++) assert_int_equal(pith_sample_next(sampler, logits), 0);
@@ -365,6 +381,130 @@ static void test_extreme_temperature(void **state) {
         assert_distribution(&o, flat, (double[]){.25, .25, .25, .25}, 4, 16.27);
 }
 
+/* ---- long rows against the whole vocabulary in order ---- */
+
+enum { LONG = 3000 };
+
+typedef struct plain {
+    double logit, weight;
+    int32_t id;
+} plain;
+
+static int in_plain_order(const void *a, const void *b) {
+    const plain *x = a, *y = b;
+    if (x->logit != y->logit) return x->logit > y->logit ? -1 : 1;
+    return x->id - y->id;
+}
+
+static int by_plain_id(const void *a, const void *b) {
+    return ((const plain *)a)->id - ((const plain *)b)->id;
+}
+
+static double total_of(plain *list, size_t n, double temperature) {
+    double total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += list[i].weight = exp((list[i].logit - list[0].logit) / temperature);
+    return total;
+}
+
+/* The chain of sample.h by sorting everything; leaves the candidates in id order, weights at the
+ * temperature. */
+static size_t plain_chain(plain *list, const float *logits, const int *count,
+                          const pith_sampler_options *o) {
+    size_t n = 0;
+    for (int32_t id = 0; id < LONG; id++) {
+        double l = (double)fminf(logits[id], FLT_MAX);
+        if (!(logits[id] > -INFINITY)) continue;
+        if (count[id]) l = l <= 0 ? l * (double)o->repeat_penalty : l / (double)o->repeat_penalty;
+        list[n++] = (plain){l, 0, id};
+    }
+    qsort(list, n, sizeof *list, in_plain_order);
+    if (o->top_k > 0 && n > (size_t)o->top_k) n = (size_t)o->top_k;
+    if (o->top_p > 0) {
+        double target = (double)o->top_p * total_of(list, n, 1), sum = 0;
+        for (size_t i = 0; i < n; i++)
+            if ((sum += list[i].weight) >= target) n = i + 1;
+    }
+    if (o->min_p > 0)
+        while (list[n - 1].logit < list[0].logit + log((double)o->min_p)) n--;
+    total_of(list, n, (double)o->temperature);
+    qsort(list, n, sizeof *list, by_plain_id);
+    return n;
+}
+
+static int32_t plain_draw(const plain *list, size_t n, double uniform) {
+    double total = 0;
+    for (size_t i = 0; i < n; i++) total += list[i].weight;
+    double rest = uniform * total;
+    for (size_t i = 0; i < n; i++)
+        if ((rest -= list[i].weight) < 0) return list[i].id;
+    return list[n - 1].id;
+}
+
+/* Draws of all mixtures of cuts and penalties over rows with ties, NaN and infinities are those of
+ * the plain chain with the same random numbers, but for the few that fall on an edge of rounding. */
+static void test_long_rows(void **state) {
+    (void)state;
+    enum { MIXTURES = 48, DRAWS = 40 };
+    static float logits[LONG];
+    static plain list[LONG];
+    static int count[LONG];
+    pith_rng rng;
+    pith_rng_init(&rng, 5);
+    int differ = 0, largest = 0;
+    for (int m = 0; m < MIXTURES; m++) {
+        pith_sampler_options o = defaults();
+        o.temperature = m % 2 ? 0.7f : 1.5f, o.seed = (uint64_t)m;
+        o.top_k = (const int32_t[]){0, 1, 40, 300}[m / 2 % 4];
+        o.top_p = m / 8 % 2 ? 0.9f : 0, o.min_p = m / 16 % 3 == 1 ? 0.02f : 0;
+        o.repeat_penalty = m / 16 % 3 == 2 ? 1.3f : 1.0f, o.penalty_window = DRAWS;
+        for (int i = 0; i < LONG; i++) {
+            double x = pith_rng_normal(&rng) * 3;
+            logits[i] = (float)(i % 5 ? x : rint(x));
+            count[i] = 0;
+            if (i % 97 == 3) logits[i] = i % 2 ? NAN : -INFINITY;
+        }
+        pith_sampler *sampler = make(LONG, &o);
+        pith_rng same;
+        pith_rng_init(&same, o.seed);
+        for (int i = 0; i < DRAWS; i++) {
+            size_t n = plain_chain(list, logits, count, &o);
+            int32_t want = plain_draw(list, n, pith_rng_uniform(&same));
+            int32_t id = pith_sample_next(sampler, logits);
+            differ += id != want;
+            largest = n > (size_t)largest ? (int)n : largest;
+            count[id]++;
+        }
+        pith_sample_free(sampler);
+    }
+    assert_true(differ <= MIXTURES * DRAWS / 200);
+    assert_true(largest > LONG / 2);
+}
+
+/* The weights of a row are exp, and their sums theirs. */
+static void test_row_weights(void **state) {
+    (void)state;
+    static float logits[LONG], maxima[LONG], weights[LONG];
+    static double sums[LONG];
+    pith_logit_row row = {logits, LONG, pith_row_blocks(LONG), maxima};
+    for (int i = 0; i < LONG; i++) logits[i] = 3.0f - 0.04f * (float)i;
+    logits[7] = NAN, logits[8] = -INFINITY;
+    pith_row_scan(&row);
+    double total = 0, sum = pith_row_weigh(&row, 0.8f, weights, sums);
+    for (int i = 0; i < LONG; i++) {
+        double want = exp(((double)logits[i] - 3.0) / (double)0.8f);
+        bool none = i == 7 || i == 8 || want < 0x1p-125;
+        if (none)
+            assert_true(weights[i] == 0.0f);
+        else if (want > 0x1p-123)
+            assert_true(fabs((double)weights[i] - want) <= 1e-5 * want);
+        total += none ? 0 : want;
+    }
+    assert_true(fabs(sum - total) < 1e-6 * total);
+    assert_int_equal(pith_row_at(&row, weights, sums, 0), 0);
+    assert_true(weights[pith_row_at(&row, weights, sums, 2 * sum)] > 0);
+}
+
 static void test_determinism(void **state) {
     (void)state;
     enum { VOCAB = 1000 };
@@ -397,7 +537,8 @@ int main(void) {
         cmocka_unit_test(test_penalty_window),  cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_top_p_crossing),  cmocka_unit_test(test_distribution),
         cmocka_unit_test(test_degenerate),      cmocka_unit_test(test_extreme_temperature),
-        cmocka_unit_test(test_determinism),
+        cmocka_unit_test(test_determinism),     cmocka_unit_test(test_greedy_blocks),
+        cmocka_unit_test(test_long_rows),       cmocka_unit_test(test_row_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
