@@ -89,7 +89,7 @@ size_t pith_row_gather(const pith_logit_row *row, float limit, pith_candidate *l
 #define ROUND_MAGIC    12582912.0f /* 1.5 * 2^23: what is added to it is rounded to a whole number */
 #define LEAST_EXPONENT (-124.0f)
 
-/* x or +0, without a branch: those that a compiler must not turn into vectors stay away. */
+/* x or +0 without a branch, which would keep the compiler from making vectors. */
 static float keep_if(bool condition, float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -98,8 +98,8 @@ static float keep_if(bool condition, float x) {
     return x;
 }
 
-/* e^x for x <= 0, 0 below 2^-124 and for NaN: 2^n * 2^f with f in [-1/2, 1/2], by the Taylor series
- * of 2^f. */
+/* e^x for x <= 0, 0 below 2^-124 and for NaN: 2^n * 2^f with f in [-1/2, 1/2], by the Taylor
+ * series of 2^f. */
 static float weight_at(float x) {
     float power = x * LOG2_E;
     float t = power + ROUND_MAGIC, f = power - (t - ROUND_MAGIC);

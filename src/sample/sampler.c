@@ -182,7 +182,7 @@ static pith_logit_row row_of(pith_sampler *sampler, const float *logits) {
 }
 
 /* The first cut of those that are on. Nothing below the limit can be in a prefix of weight p: n
- * logits that weigh less than (1 - p) / n of the total together weigh less than what is left out. */
+ * logits that weigh less than (1 - p) / n of the total weigh less together than what is left. */
 static size_t first_top_p(pith_sampler *sampler, const pith_logit_row *row) {
     const double p = (double)sampler->options.top_p;
     double total = pith_row_weigh(row, 1.0f, sampler->row_weights, sampler->sums);
