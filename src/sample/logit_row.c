@@ -86,7 +86,7 @@ size_t pith_row_gather(const pith_logit_row *row, float limit, pith_candidate *l
 /* ---- Weights ---- */
 
 #define LOG2_E         1.44269504088896341f
-#define ROUND_MAGIC    12582912.0f /* 1.5 * 2^23: what is added to it is rounded to a whole number */
+#define ROUND_MAGIC    12582912.0f /* 1.5 * 2^23: a sum with it is rounded to a whole number */
 #define LEAST_EXPONENT (-124.0f)
 
 /* x or +0 without a branch, which would keep the compiler from making vectors. */
