@@ -543,7 +543,8 @@ PITH_API void pith_engine_trace(pith_engine *engine, pith_trace trace, void *use
 typedef struct pith_system_info {
     char cpu[96];      /* model name */
     char features[64]; /* tiers of this machine after PITH_CPU, e.g. "avx2 avx512" */
-    int32_t n_cores;   /* cores this process may use */
+    int32_t n_cores;   /* processors this process may use */
+    int32_t n_threads; /* threads an engine has by default: one a core, small cores left out */
     uint64_t memory_bytes, memory_available_bytes;
 } pith_system_info;
 /* Fails with PITH_ERROR_ARGUMENT when PITH_CPU names an unknown tier. */

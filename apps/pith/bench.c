@@ -327,7 +327,7 @@ static void fill_options(bench_options *o, pith_cli_option table[N_OPTIONS]) {
         {"depth", 'd', PITH_CLI_TEXT, &o->depths, "N,...",
          "tokens already in the context (default: 0)", 0, 0},
         {"threads", 't', PITH_CLI_TEXT, &o->threads, "N,...",
-         "threads (default: the cores this process may use)", 0, 0},
+         "threads (default: one for each core that is not a small one)", 0, 0},
         {"repetitions", 'r', PITH_CLI_INT, &o->repetitions, "N",
          "repetitions after one warm-up (default: 5)", 1, 1000},
         {"output", 'o', PITH_CLI_CHOICE, &o->format, "md|json|csv", "format (default: md)", 0, 0},

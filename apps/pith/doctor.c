@@ -15,18 +15,20 @@ static json_t *describe(const pith_system_info *info) {
         json_object_set_new(libraries, name, json_string(value));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
-    return json_pack("{s:s, s:o, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "version", pith_version(),
-                     "cpu", pith_cli_json_string(info->cpu), "tiers", info->features, "cores",
-                     info->n_cores, "memory_bytes", (json_int_t)info->memory_bytes,
-                     "memory_available_bytes", (json_int_t)info->memory_available_bytes,
-                     "architectures", architectures, "libraries", libraries, "kernels", kernels);
+    return json_pack("{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o}", "version",
+                     pith_version(), "cpu", pith_cli_json_string(info->cpu), "tiers",
+                     info->features, "cores", info->n_cores, "threads", info->n_threads,
+                     "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
+                     (json_int_t)info->memory_available_bytes, "architectures", architectures,
+                     "libraries", libraries, "kernels", kernels);
 }
 
 static int print_text(const pith_system_info *info) {
     const char *name, *value;
-    printf("pith           %s\ncpu            %s\ntiers          %s\ncores          %d usable\n"
+    printf("pith           %s\ncpu            %s\ntiers          %s\ncores          %d usable, %d "
+           "threads by default\n"
            "memory         %.1f GiB, %.1f GiB available\n",
-           pith_version(), info->cpu, info->features, (int)info->n_cores,
+           pith_version(), info->cpu, info->features, (int)info->n_cores, (int)info->n_threads,
            (double)info->memory_bytes / 1073741824.0,
            (double)info->memory_available_bytes / 1073741824.0);
     char *folder = pith_cli_models_folder();

@@ -218,7 +218,7 @@ static void fill_options(fit_options *o, pith_cli_option table[N_OPTIONS]) {
         {"depth", 'd', PITH_CLI_INT, &o->depth, "N",
          "tokens before, for the decode speed (default: 0)", 0, 1 << 24},
         {"threads", 't', PITH_CLI_INT, &o->n_threads, "N",
-         "threads (default: the cores this process may use)", 0, 512},
+         "threads (default: one for each core that is not a small one)", 0, 512},
         {"load", 0, PITH_CLI_CHOICE, &o->load, "auto|pack|mmap",
          "pack weights into memory, or use the mapped file in place", 0, 0},
         {"kv", 0, PITH_CLI_CHOICE, &o->kv, "auto|f32|f16|int8",

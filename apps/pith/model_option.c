@@ -13,7 +13,7 @@ void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI
         {"ctx", 'c', PITH_CLI_INT, &values->n_ctx, "N",
          "tokens of context (default: the model's, at most 4096)", 0, 1 << 24},
         {"threads", 't', PITH_CLI_INT, &values->n_threads, "N",
-         "threads (default: the cores this process may use)", 0, 512},
+         "threads (default: one for each core that is not a small one)", 0, 512},
         {"load", 0, PITH_CLI_CHOICE, &values->load, "auto|pack|mmap",
          "pack weights into memory, or use the mapped file in place", 0, 0},
         {"memory", 0, PITH_CLI_SIZE, &values->memory, "SIZE",

@@ -65,7 +65,7 @@ pith_status pith_system_measure(int32_t n_threads, uint64_t working_set, pith_ma
     if (n_threads < 0 || n_threads > PITH_ENGINE_MAX_THREADS)
         return pith_fail(error, PITH_ERROR_ARGUMENT, "n_threads is %d: it must be 0 to %d",
                          n_threads, PITH_ENGINE_MAX_THREADS);
-    out->n_threads = n_threads > 0 ? n_threads : pith_cpu_count();
+    out->n_threads = n_threads > 0 ? n_threads : pith_thread_count();
     uint64_t size = working_set && working_set < MOST_SET ? working_set : MOST_SET;
     uint64_t available = pith_memory_available();
     if (available && size > available / 4) size = available / 4;

@@ -32,6 +32,7 @@ pith_status pith_system_describe(pith_system_info *out, pith_error *error) {
     pith_cpu_model(out->cpu, sizeof out->cpu);
     pith_cpu_text(features, out->features, sizeof out->features);
     out->n_cores = pith_cpu_count();
+    out->n_threads = pith_thread_count();
     out->memory_bytes = pith_memory_total();
     out->memory_available_bytes = pith_memory_available();
     return PITH_OK;

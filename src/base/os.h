@@ -54,8 +54,11 @@ typedef struct pith_os_limits {
 
 /* `root` stands before /proc and /sys: "" for this machine. No cgroups: no limits. */
 pith_os_limits pith_os_limits_read(const char *root);
-/* Cores that the scheduler may give us, at least 1 (os_thread.c). */
+/* Processors that the scheduler may give us, at least 1 (os_thread.c). */
 int pith_os_cpu_affinity(void);
+/* Cores among them that are worth a thread: one processor a core, small cores left out; 0: unknown
+ * (os_cores.c). `root` as above. */
+int pith_os_cores(const char *root);
 
 /* ---- Threads (os_thread.c) ---- */
 

@@ -45,6 +45,30 @@ int pith_os_cpu_affinity(void) {
     return count > 0 ? count : 1;
 }
 
+/* One record a core; the largest EfficiencyClass is the fastest. */
+int pith_os_cores(const char *root) {
+    DWORD_PTR ours = 0, all = 0;
+    DWORD size = 0;
+    int count = 0;
+    BYTE fastest = 0;
+    (void)root;
+    if (!GetProcessAffinityMask(GetCurrentProcess(), &ours, &all)) return 0;
+    (void)GetLogicalProcessorInformationEx(RelationProcessorCore, NULL, &size);
+    uint8_t *records = size ? pith_alloc(size) : NULL;
+    if (!records) return 0;
+    if (!GetLogicalProcessorInformationEx(RelationProcessorCore, (void *)records, &size)) size = 0;
+    for (DWORD at = 0; at < size;) {
+        const SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX *record = (const void *)(records + at);
+        BYTE class = record->Processor.EfficiencyClass;
+        at += record->Size;
+        if (!(record->Processor.GroupMask[0].Mask & ours) || class < fastest) continue;
+        count = class > fastest ? 1 : count + 1;
+        fastest = class;
+    }
+    pith_free(records);
+    return count;
+}
+
 typedef BOOL(WINAPI *wait_on_address)(volatile VOID *, PVOID, SIZE_T, DWORD);
 typedef VOID(WINAPI *wake_by_address)(PVOID);
 

@@ -81,6 +81,11 @@ int pith_cpu_count(void) {
     return count > 0 ? count : 1;
 }
 
+int pith_thread_count(void) {
+    int processors = pith_cpu_count(), cores = pith_os_cores("");
+    return cores > 0 && cores < processors ? cores : processors;
+}
+
 /* ---- Events ---- */
 
 static void pause_briefly(void) {

@@ -29,7 +29,10 @@ void pith_pool_run(pith_pool *pool, void (*function)(void *user, int thread, int
 void pith_pool_for(pith_pool *pool, uint64_t index, uint32_t n_chunks,
                    void (*chunk)(void *user, uint32_t i, int thread), void *user, int thread);
 
-/* Cores this process may use (affinity and cgroup quota respected), at least 1. */
+/* Processors this process may use (affinity and cgroup quota respected), at least 1. */
 int pith_cpu_count(void);
+/* Threads that are worth having when nobody says how many: of those processors one a core, small
+ * cores left out; at least 1. */
+int pith_thread_count(void);
 
 #endif

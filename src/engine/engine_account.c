@@ -58,7 +58,7 @@ static pith_status settle_storage(pith_engine *engine, const pith_engine_options
 
 pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *options,
                                pith_error *error) {
-    uint32_t n_threads = 0, n_cores = (uint32_t)pith_cpu_count();
+    uint32_t n_threads = 0, n_cores = (uint32_t)pith_thread_count();
     if (!engine->model->weights) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the model was opened with vocab_only: it has no weights to run");

@@ -234,7 +234,7 @@ static pith_status settle(const pith_fit_options *options, pith_fit *out, pith_e
         return pith_fail(error, PITH_ERROR_LIMIT,
                          "a context of %d tokens was asked for, but the model was trained for %d",
                          out->n_ctx, most);
-    out->n_threads = options->n_threads > 0 ? options->n_threads : pith_cpu_count();
+    out->n_threads = options->n_threads > 0 ? options->n_threads : pith_thread_count();
     out->kv_type = kv_names[options->kv_type];
     return PITH_OK;
 }

@@ -325,7 +325,7 @@ pith_status pith_rehearse(const pith_model *outline, pith_load load,
     pith_model_part part;
     uint32_t features = 0;
     *out = (pith_rehearsal){0};
-    int32_t n_threads = options->n_threads > 0 ? options->n_threads : pith_cpu_count();
+    int32_t n_threads = options->n_threads > 0 ? options->n_threads : pith_thread_count();
     pith_status status = pith_cpu_features(&features, error);
     if (status != PITH_OK) return status;
     status = pith_model_part_init(&part, outline, memory_for_part(), error);

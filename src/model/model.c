@@ -146,7 +146,7 @@ static pith_status read_weights(pith_model *model, const pith_model_options *opt
     pith_weights_options weights = {.load = options->load,
                                     .memory_limit = options->memory_limit,
                                     .n_threads = options->n_threads > 0 ? options->n_threads
-                                                                        : pith_cpu_count(),
+                                                                        : pith_thread_count(),
                                     .features = features,
                                     .check_tensors = options->check_tensors,
                                     .progress = options->progress,

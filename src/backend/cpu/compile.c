@@ -486,7 +486,7 @@ pith_status pith_cpu_compile(cpu_program *program, const pith_plan *plan,
     *program = (cpu_program){.plan = plan, .options = *options};
     pith_status status = check_options(plan, options, error);
     if (status) return status;
-    if (program->options.n_threads < 1) program->options.n_threads = pith_cpu_count();
+    if (program->options.n_threads < 1) program->options.n_threads = pith_thread_count();
     pith_kernels_init(&program->kernels, options->features);
     builder b = {.program = program};
     bool made = list_values(&b);

@@ -188,7 +188,7 @@ static void pack_region(void *user, int thread, int n_threads) {
 }
 
 static pith_status run_pieces(packing *p, pith_error *error) {
-    int n = p->options->n_threads > 0 ? p->options->n_threads : pith_cpu_count();
+    int n = p->options->n_threads > 0 ? p->options->n_threads : pith_thread_count();
     pith_status status = pith_pool_new(n, &p->pool, error);
     if (status) return status;
     n = pith_pool_size(p->pool);

@@ -25,49 +25,7 @@ int main(void) {
 
 #else
 
-#include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static char root[512];
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *where) {
-    (void)info, (void)kind, (void)where;
-    return remove(path);
-}
-
-static void clear_root(void) {
-    (void)nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* Makes root/path with this text, and the folders on the way. */
-static void put(const char *path, const char *text) {
-    char name[1024];
-    snprintf(name, sizeof name, "%s%s", root, path);
-    for (char *slash = strchr(name + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        (void)mkdir(name, 0700);
-        *slash = '/';
-    }
-    FILE *file = fopen(name, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-    assert_int_equal(fclose(file), 0);
-}
-
-static int make_root(void **state) {
-    (void)state;
-    const char *folder = getenv("PITH_BINARY_DIR");
-    snprintf(root, sizeof root, "%s/test_os_cgroup_root", folder ? folder : ".");
-    clear_root();
-    return 0;
-}
-
-static int remove_root(void **state) {
-    (void)state;
-    clear_root();
-    return 0;
-}
+#include "support/fake_root.h"
 
 static void expect(double quota, uint64_t memory, uint64_t left) {
     pith_os_limits limits = pith_os_limits_read(root);
@@ -161,8 +119,6 @@ static void test_garbage_is_no_limit(void **state) {
     put("/proc/self/cgroup", endless);
     expect(0, 0, 0);
 }
-
-#define EACH(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
