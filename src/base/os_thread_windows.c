@@ -45,7 +45,8 @@ int pith_os_cpu_affinity(void) {
     return count > 0 ? count : 1;
 }
 
-/* One record a core; the largest EfficiencyClass is the fastest. */
+/* One record a core; the largest EfficiencyClass is the fastest. It is the byte after Flags, which
+ * older headers have no name for. */
 int pith_os_cores(const char *root) {
     DWORD_PTR ours = 0, all = 0;
     DWORD size = 0;
@@ -59,7 +60,7 @@ int pith_os_cores(const char *root) {
     if (!GetLogicalProcessorInformationEx(RelationProcessorCore, (void *)records, &size)) size = 0;
     for (DWORD at = 0; at < size;) {
         const SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX *record = (const void *)(records + at);
-        BYTE class = record->Processor.EfficiencyClass;
+        BYTE class = (&record->Processor.Flags)[1];
         at += record->Size;
         if (!(record->Processor.GroupMask[0].Mask & ours) || class < fastest) continue;
         count = class > fastest ? 1 : count + 1;
