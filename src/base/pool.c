@@ -27,6 +27,15 @@
  * publishes looks for sleepers afterwards (both sequentially consistent), so a wake is never
  * lost and none is paid for when nobody sleeps.
  *
+ * A region's number and the threads that take part in it are one word, `begun`: a worker that is
+ * not in it touches nothing and may sleep through any number of regions; for one that is in it the
+ * caller waits, so what the caller wrote for the region stays.
+ *
+ * Shared regions (pith_pool_share) do without a thread for a while when threads had to wait long
+ * for one another: one core is then busy with other work, and what a preempted thread holds keeps
+ * all waiting. After a rest all are tried again; each trial that goes wrong doubles the rest, until
+ * all have worked together for a while.
+ *
  * Read next: os_thread.c; backend/cpu, which runs plans on it.
  */
 #include "base/pool.h"
@@ -36,8 +45,17 @@
 #include "base/memory.h"
 #include "base/os.h"
 
-enum { THREAD_LIMIT = 1024, LINE = 64, PAUSES_PER_LOOK = 32 };
+enum { THREAD_LIMIT = 1024, LINE = 64, PAUSES_PER_LOOK = 32, REGION_SHIFT = 16 };
 #define SPIN_NS 50000u
+
+/* Waits longer than this are stalls: chunks take some 30 microseconds, a time slice of another
+ * process milliseconds. A region that stalls for more than 1 / STALL_SHARE of its threads' time
+ * makes one of them rest. */
+#define STALL_NS      250000u
+#define SHORT_REST_NS 20000000u
+#define LONG_REST_NS  1000000000u
+#define TRUST_NS      200000000u /* a neighbour sleeps for some slices only */
+enum { STALL_SHARE = 10, REST_REGIONS = 32 };
 
 /* A number that only grows while it is waited for. */
 typedef struct pool_event {
@@ -56,7 +74,7 @@ typedef struct pool_worker {
 } pool_worker;
 
 struct pith_pool {
-    pool_event begun;                     /* regions begun; publishes function, user and stop */
+    pool_event begun;                     /* region << REGION_SHIFT | threads in it */
     pool_event left;                      /* workers that left a region, over all regions */
     pool_event finished;                  /* operations finished in this region */
     _Alignas(LINE) _Atomic uint32_t done; /* chunks done of the running operation */
@@ -64,11 +82,15 @@ struct pith_pool {
     int n_events;  /* gates made, in the order above */
     int n_workers; /* threads made */
     bool spin;
-    bool stop; /* this and the next two: written by the caller while all workers wait for `begun` */
+    bool stop; /* this and the next three: written by the caller while no worker is in a region */
+    uint64_t n_left; /* `left` when all workers will have left */
     void (*function)(void *user, int thread, int n_threads);
     void *user;
-    pool_ticket *tickets; /* [n_threads] */
-    pool_worker *workers; /* [n_threads - 1] */
+    _Atomic uint64_t stalled; /* nanoseconds that threads waited in this region, stalls alone */
+    uint64_t rest_ns, rests_until; /* of the next rest; clock when this one ends */
+    uint64_t well_ns;              /* time in regions of all threads since one stalled */
+    pool_ticket *tickets;          /* [n_threads] */
+    pool_worker *workers;          /* [n_threads - 1] */
 };
 
 int pith_cpu_count(void) {
@@ -111,9 +133,10 @@ static bool event_spin(pool_event *event, uint64_t target) {
     return false;
 }
 
-static void event_await(pool_event *event, uint64_t target, bool spin) {
-    if (event_reached(event, target)) return;
-    if (spin && event_spin(event, target)) return;
+/* False when it was reached without sleeping. */
+static bool event_await(pool_event *event, uint64_t target, bool spin) {
+    if (event_reached(event, target)) return false;
+    if (spin && event_spin(event, target)) return false;
     atomic_fetch_add(&event->n_sleepers, 1);
     for (;;) {
         uint32_t seen = atomic_load(&event->gate.word);
@@ -121,6 +144,16 @@ static void event_await(pool_event *event, uint64_t target, bool spin) {
         pith_os_gate_wait(&event->gate, seen);
     }
     atomic_fetch_sub(&event->n_sleepers, 1);
+    return true;
+}
+
+/* Within a region; long waits are counted. */
+static void pool_await(pith_pool *pool, pool_event *event, uint64_t target) {
+    if (event_reached(event, target)) return;
+    uint64_t begun = pith_clock_ns();
+    if (!event_await(event, target, pool->spin)) return;
+    uint64_t waited = pith_clock_ns() - begun;
+    if (waited > STALL_NS) atomic_fetch_add_explicit(&pool->stalled, waited, memory_order_relaxed);
 }
 
 /* To be called after count was changed (sequentially consistent). */
@@ -140,14 +173,16 @@ static void event_publish(pool_event *event, uint64_t count) {
 
 static void worker_main(void *user, int thread) {
     pith_pool *pool = user;
-    uint64_t n_workers = (uint64_t)pool->n_threads - 1;
     (void)pith_float_mode_begin();
     for (uint64_t region = 1;; region++) {
-        event_await(&pool->begun, region, pool->spin);
+        (void)event_await(&pool->begun, region << REGION_SHIFT, pool->spin);
+        uint64_t begun = atomic_load_explicit(&pool->begun.count, memory_order_acquire);
+        region = begun >> REGION_SHIFT; /* later than the one awaited when those were not ours */
+        if ((uint64_t)thread >= (begun & ((1u << REGION_SHIFT) - 1))) continue;
         if (pool->stop) return;
         pool->function(pool->user, thread, pool->n_threads);
         uint64_t n_left = atomic_fetch_add(&pool->left.count, 1) + 1;
-        if (n_left == region * n_workers) event_wake(&pool->left);
+        if (n_left == pool->n_left) event_wake(&pool->left);
     }
 }
 
@@ -158,21 +193,49 @@ static void reset_operations(pith_pool *pool) {
     }
 }
 
-void pith_pool_run(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
-                   void *user) {
+/* A region of threads 0 .. n - 1. */
+static void run_region(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
+                       void *user, int n) {
     uint64_t float_mode = pith_float_mode_begin();
-    if (pool->n_threads == 1) {
-        function(user, 0, 1);
-    } else {
-        reset_operations(pool);
+    if (pool->n_threads > 1) reset_operations(pool);
+    if (n > 1) {
         pool->function = function;
         pool->user = user;
-        uint64_t region = atomic_load_explicit(&pool->begun.count, memory_order_relaxed) + 1;
-        event_publish(&pool->begun, region);
-        function(user, 0, pool->n_threads);
-        event_await(&pool->left, region * ((uint64_t)pool->n_threads - 1), pool->spin);
+        pool->n_left += (uint64_t)n - 1;
+        uint64_t begun = atomic_load_explicit(&pool->begun.count, memory_order_relaxed);
+        event_publish(&pool->begun, ((begun >> REGION_SHIFT) + 1) << REGION_SHIFT | (uint64_t)n);
     }
+    function(user, 0, pool->n_threads);
+    if (n > 1) pool_await(pool, &pool->left, pool->n_left);
     pith_float_mode_end(float_mode);
+}
+
+void pith_pool_run(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
+                   void *user) {
+    run_region(pool, function, user, pool->n_threads);
+}
+
+void pith_pool_share(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
+                     void *user) {
+    uint64_t begun = pith_clock_ns();
+    bool rests = begun < pool->rests_until;
+    int n = pool->n_threads - (rests && pool->n_threads > 1);
+    atomic_store_explicit(&pool->stalled, 0, memory_order_relaxed);
+    run_region(pool, function, user, n);
+    if (rests || n == 1) return;
+    uint64_t now = pith_clock_ns();
+    uint64_t stalled = atomic_load_explicit(&pool->stalled, memory_order_relaxed);
+    if (stalled * STALL_SHARE < (now - begun) * (uint64_t)n) {
+        pool->well_ns += now - begun;
+        if (pool->well_ns > TRUST_NS) pool->rest_ns = SHORT_REST_NS;
+        return;
+    }
+    uint64_t least = REST_REGIONS * (now - begun); /* so that trials cost little */
+    if (pool->rest_ns < least) pool->rest_ns = least;
+    if (pool->rest_ns > LONG_REST_NS) pool->rest_ns = LONG_REST_NS;
+    pool->well_ns = 0;
+    pool->rests_until = now + pool->rest_ns;
+    pool->rest_ns *= 2;
 }
 
 /* ---- Operations ---- */
@@ -240,7 +303,7 @@ void pith_pool_for(pith_pool *pool, uint64_t index, uint32_t n_chunks,
             return;
         }
     }
-    event_await(&pool->finished, index + 1, pool->spin);
+    pool_await(pool, &pool->finished, index + 1);
 }
 
 /* ---- Making and freeing ---- */
@@ -276,8 +339,10 @@ pith_status pith_pool_new(int n_threads, pith_pool **out, pith_error *error) {
     size_t n = (size_t)n_threads;
     pith_pool *pool = pith_alloc_aligned(sizeof *pool);
     if (!pool) return pith_fail_memory(error, "a thread pool", sizeof *pool);
-    *pool = (pith_pool){.n_threads = n_threads, .spin = pith_cpu_count() >= n_threads};
+    *pool = (pith_pool){
+        .n_threads = n_threads, .spin = pith_cpu_count() >= n_threads, .rest_ns = SHORT_REST_NS};
     atomic_init(&pool->done, 0);
+    atomic_init(&pool->stalled, 0);
     pool->tickets = pith_alloc_aligned(n * sizeof *pool->tickets);
     pool->workers = pith_alloc_zero(n, sizeof *pool->workers);
     if (!pool->tickets || !pool->workers || !pool_make_events(pool)) {
@@ -299,7 +364,8 @@ void pith_pool_free(pith_pool *pool) {
     if (!pool) return;
     if (pool->n_workers) {
         pool->stop = true;
-        event_publish(&pool->begun, atomic_load(&pool->begun.count) + 1);
+        uint64_t region = (atomic_load(&pool->begun.count) >> REGION_SHIFT) + 1;
+        event_publish(&pool->begun, region << REGION_SHIFT | (uint64_t)pool->n_threads);
     }
     for (int i = 0; i < pool->n_workers; i++) pith_os_thread_join(&pool->workers[i].handle);
     pool_event *events[] = {&pool->begun, &pool->left, &pool->finished};

@@ -108,7 +108,8 @@ static void run_work(int n_threads, const uint32_t *n_chunks, uint64_t n_operati
     for (int t = 0; t < MOST_THREADS; t++) pith_rng_init(&w.rng[t], seed + (uint64_t)t);
     assert_int_equal(pith_pool_new(n_threads, &w.pool, NULL), PITH_OK);
     assert_int_equal(pith_pool_size(w.pool), n_threads);
-    for (int r = 0; r < n_regions; r++) pith_pool_run(w.pool, run_operations, &w);
+    for (int r = 0; r < n_regions; r++)
+        (r % 2 ? pith_pool_share : pith_pool_run)(w.pool, run_operations, &w);
     check_counts(&w, most, (uint64_t)n_regions);
     pith_pool_free(w.pool);
     pith_free(w.n_runs);
@@ -372,6 +373,55 @@ static void test_waiting_for_a_slow_chunk_sleeps(void **state) {
     pith_pool_free(w.pool);
 }
 
+/* Two chunks, one for each thread where both take part. */
+typedef struct share_case {
+    pith_pool *pool;
+    bool both, slow;          /* thread 0 waits for thread 1; thread 1 is held up */
+    _Atomic int seen[2 * 16]; /* chunks of each thread */
+} share_case;
+
+static void share_chunk(void *user, uint32_t i, int thread) {
+    share_case *s = user;
+    uint64_t limit = pith_clock_ns() + 2000000000u;
+    (void)i;
+    atomic_fetch_add(&s->seen[thread * 16], 1);
+    while (s->both && !atomic_load(&s->seen[16]) && pith_clock_ns() < limit) spin(100);
+    if (thread == 1 && s->slow) (void)poll(NULL, 0, 20);
+}
+
+static void run_share(void *user, int thread, int n_threads) {
+    share_case *s = user;
+    (void)n_threads;
+    pith_pool_for(s->pool, 0, 2, share_chunk, s, thread);
+}
+
+/* Chunks of thread 1 in one shared region. */
+static int share_once(share_case *s, bool both, bool slow) {
+    s->both = both, s->slow = slow;
+    atomic_store(&s->seen[0], 0);
+    atomic_store(&s->seen[16], 0);
+    pith_pool_share(s->pool, run_share, s);
+    assert_int_equal(atomic_load(&s->seen[0]) + atomic_load(&s->seen[16]), 2);
+    return atomic_load(&s->seen[16]);
+}
+
+static void test_a_thread_that_is_held_up_rests(void **state) {
+    (void)state;
+    share_case s = {0};
+    assert_int_equal(pith_pool_new(2, &s.pool, NULL), PITH_OK);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(share_once(&s, true, true), 1); /* thread 0 waits for 20 ms: a stall */
+        uint64_t end = pith_clock_ns() + 500000000u;     /* 32 such regions are more */
+        for (int i = 0; i < 3; i++) {
+            int n = share_once(&s, false, false);
+            if (pith_clock_ns() < end) assert_int_equal(n, 0); /* else the machine was busy */
+        }
+        (void)poll(NULL, 0, 1001); /* no rest is longer; then all are tried again */
+    }
+    assert_int_equal(share_once(&s, true, false), 1);
+    pith_pool_free(s.pool);
+}
+
 #endif
 
 static void test_cpu_count(void **state) {
@@ -395,6 +445,7 @@ int main(void) {
 #if !defined(_WIN32)
         cmocka_unit_test(test_no_processor_time_between_regions),
         cmocka_unit_test(test_waiting_for_a_slow_chunk_sleeps),
+        cmocka_unit_test(test_a_thread_that_is_held_up_rests),
 #endif
         cmocka_unit_test(test_cpu_count),
     };
