@@ -180,9 +180,9 @@ static void worker_main(void *user, int thread) {
         region = begun >> REGION_SHIFT; /* later than the one awaited when those were not ours */
         if ((uint64_t)thread >= (begun & ((1u << REGION_SHIFT) - 1))) continue;
         if (pool->stop) return;
+        uint64_t n_left = pool->n_left; /* once the last has left, the caller may write again */
         pool->function(pool->user, thread, pool->n_threads);
-        uint64_t n_left = atomic_fetch_add(&pool->left.count, 1) + 1;
-        if (n_left == pool->n_left) event_wake(&pool->left);
+        if (atomic_fetch_add(&pool->left.count, 1) + 1 == n_left) event_wake(&pool->left);
     }
 }
 
