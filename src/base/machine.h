@@ -24,4 +24,8 @@ bool pith_machine_permit_amx(void);
  * capacity > 0. */
 void pith_machine_model(char *text, size_t capacity);
 
+/* Bytes of the second-level cache that are one core's (those of the first processor); 0: unknown.
+ */
+size_t pith_machine_second_cache(void);
+
 #endif

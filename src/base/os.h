@@ -59,6 +59,8 @@ int pith_os_cpu_affinity(void);
 /* Cores among them that are worth a thread: one processor a core, small cores left out; 0: unknown
  * (os_cores.c). `root` as above. */
 int pith_os_cores(const char *root);
+/* pith_machine_second_cache. */
+size_t pith_os_second_cache(const char *root);
 
 /* ---- Threads (os_thread.c) ---- */
 

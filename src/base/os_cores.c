@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of the processors that this process may use are worth a thread of their own: one of each
- * core, and of the cores those that are not the small ones.
+ * What Linux and macOS say about cores. Which of the processors that this process may use are worth
+ * a thread of their own: one of each core, and of the cores those that are not the small ones. How
+ * much of the second cache is one core's.
  *
  *   /proc/self/status                         Cpus_allowed_list: 0-7
  *   /sys/devices/system/cpu/cpuN/topology/thread_siblings_list     the processors of N's core
  *   /sys/devices/cpu_atom/cpus                the efficiency cores of a hybrid x86
  *   /sys/devices/system/cpu/cpuN/cpu_capacity                      ARM: speed of N, 1024 at most
  *   /sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_max_freq          else: its highest clock
+ *   /sys/devices/system/cpu/cpu0/cache/index2/size ("1024K"), level, shared_cpu_list
  *
  * Two threads on one core share its product units and its way to memory, and the small cores of a
  * phone hold the others up more than they help (ARCHITECTURE.md section 5, threads). What is
@@ -21,6 +23,7 @@
 #define _DARWIN_C_SOURCE
 #endif
 
+#include "base/machine.h"
 #include "base/os.h"
 #include "base/os_text.h"
 
@@ -123,6 +126,41 @@ static void drop_listed(core_list *cores, const char *list) {
     for (uint32_t i = 0; i < cores->n; i++)
         if (!list_has(list, cores->cpu[i])) cores->cpu[kept++] = cores->cpu[i];
     cores->n = kept;
+}
+
+/* Processors in a list, at least 1. */
+static uint32_t list_count(const char *list) {
+    uint32_t n = 0;
+    for (uint32_t cpu = 0; cpu < MOST; cpu++) n += list_has(list, cpu);
+    return n ? n : 1;
+}
+
+/* Processors in a list of processor 0's. */
+static uint32_t first_count(const char *root, const char *file) {
+    char path[NAME_SIZE], text[TEXT_SIZE];
+    snprintf(path, sizeof path, "%s/cpu0/%s", cpu_folder, file);
+    return read_text(root, path, text) ? list_count(text) : 1;
+}
+
+size_t pith_os_second_cache(const char *root) {
+#if defined(__APPLE__)
+    int64_t bytes = 0;
+    int cores = 1;
+    size_t size = sizeof bytes, cores_size = sizeof cores;
+    if (!root[0] && sysctlbyname("hw.perflevel0.l2cachesize", &bytes, &size, NULL, 0) == 0) {
+        (void)sysctlbyname("hw.perflevel0.cpusperl2", &cores, &cores_size, NULL, 0);
+        return (size_t)bytes / (size_t)(cores > 0 ? cores : 1);
+    }
+#endif
+    uint64_t kib = read_number(root, 0, "cache/index2/size", 0); /* "1024K" */
+    if (read_number(root, 0, "cache/index2/level", 0) != 2 || kib > 1u << 20) return 0;
+    uint32_t threads = first_count(root, "topology/thread_siblings_list");
+    uint32_t sharing = first_count(root, "cache/index2/shared_cpu_list") / threads;
+    return (size_t)kib * 1024 / (sharing ? sharing : 1);
+}
+
+size_t pith_machine_second_cache(void) {
+    return pith_os_second_cache("");
 }
 
 int pith_os_cores(const char *root) {

@@ -16,6 +16,7 @@
 
 #include "base/os.h"
 
+#include "base/machine.h"
 #include "base/memory.h"
 
 #include <process.h>
@@ -43,6 +44,10 @@ int pith_os_cpu_affinity(void) {
     if (!GetProcessAffinityMask(GetCurrentProcess(), &ours, &all)) return 1;
     for (; ours; ours &= ours - 1) count++;
     return count > 0 ? count : 1;
+}
+
+size_t pith_machine_second_cache(void) {
+    return 0;
 }
 
 /* One record a core; the largest EfficiencyClass is the fastest. It is the byte after Flags, which

@@ -15,6 +15,8 @@
  */
 #include "backend/cpu/cpu_program.h"
 
+#include "base/machine.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -481,9 +483,16 @@ static bool list_frequencies(cpu_program *p) {
     return true;
 }
 
+/* Half of the second cache, in the bounds of known machines; where it is unknown, of 1 MiB. */
+static size_t block_bytes(void) {
+    enum { LEAST = 128 << 10, USUAL = 512 << 10, MOST = 1 << 20 };
+    size_t half = pith_machine_second_cache() / 2;
+    return !half ? USUAL : half < LEAST ? LEAST : half > MOST ? MOST : half;
+}
+
 pith_status pith_cpu_compile(cpu_program *program, const pith_plan *plan,
                              const pith_backend_options *options, pith_error *error) {
-    *program = (cpu_program){.plan = plan, .options = *options};
+    *program = (cpu_program){.plan = plan, .options = *options, .block_bytes = block_bytes()};
     pith_status status = check_options(plan, options, error);
     if (status) return status;
     if (program->options.n_threads < 1) program->options.n_threads = pith_thread_count();

@@ -134,6 +134,7 @@ typedef struct cpu_program {
     size_t angles_offset; /* [step_limit, 2 * n_pair] */
     uint32_t n_vocab;     /* rows of the embeddings */
     uint32_t block_rows;  /* tokens that attend together */
+    size_t block_bytes;   /* activations that a product goes over together: half the second cache */
     uint32_t max_group;   /* query heads of a KV head */
     uint32_t split_pages; /* pages of a sequence, up to CPU_SPLIT_PAGES */
     size_t split_rows;    /* partials that are kept: (m, l, o) of a query row and a page */

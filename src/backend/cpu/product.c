@@ -26,7 +26,6 @@ enum {
     MACS_PER_US = 100000, /* guesses that only set the size of chunks */
     BYTES_PER_US = 8000,
     CHUNKS_PER_THREAD = 4,
-    BLOCK_BYTES = 512 << 10,
     UNIT_PANELS = CPU_UNIT / PITH_PANEL_ROWS,
     MAX_CHUNK_PANELS = 1 << 16
 };
@@ -198,7 +197,7 @@ static uint32_t rows_per_block(const cpu_program *p, const cpu_product *product,
     const pith_weight *weight = product->weight[0];
     bool in_place = weight->layout == PITH_LAYOUT_PANELS && !pith_cpu_decodes(p, weight);
     size_t row_bytes = (size_t)weight->ne[0] * (pith_cpu_takes_q8(p, weight) ? 1 : sizeof(float));
-    size_t limit = in_place ? BLOCK_BYTES / row_bytes : CPU_TOKEN_BLOCK;
+    size_t limit = in_place ? p->block_bytes / row_bytes : CPU_TOKEN_BLOCK;
     if (limit < 32) limit = 32;
     if (limit > CPU_TOKEN_BLOCK) limit = CPU_TOKEN_BLOCK;
     uint32_t n_block = ceil_div(n_row, (uint32_t)limit), rows = ceil_div(n_row, n_block);

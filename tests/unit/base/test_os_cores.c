@@ -100,6 +100,27 @@ static void test_efficiency_cores_of_x86(void **state) {
     assert_int_equal(pith_os_cores(root), 6);
 }
 
+static void put_cache(const char *level, const char *size, const char *shared) {
+    put_cpu(0, "cache/index2/level", level);
+    put_cpu(0, "cache/index2/size", size);
+    put_cpu(0, "cache/index2/shared_cpu_list", shared);
+}
+
+static void test_second_cache(void **state) {
+    (void)state;
+    assert_int_equal(pith_os_second_cache(root), 0);
+    put_cache("2\n", "1024K\n", "0\n");
+    assert_int_equal(pith_os_second_cache(root), 1024 * 1024);
+    put_cache("2\n", "4096K\n", "0-3\n"); /* four cores share it */
+    assert_int_equal(pith_os_second_cache(root), 1024 * 1024);
+    put_cpu(0, "topology/thread_siblings_list", "0,1\n"); /* two cores of two threads */
+    assert_int_equal(pith_os_second_cache(root), 2 * 1024 * 1024);
+    put_cache("3\n", "4096K\n", "0-3\n");
+    assert_int_equal(pith_os_second_cache(root), 0);
+    put_cache("2\n", "99999999999999999999K\n", "x\n");
+    assert_int_equal(pith_os_second_cache(root), 0);
+}
+
 static void test_garbage(void **state) {
     (void)state;
     static const char *const garbage[] = {"\n", "x", "-1", "0-", "3-1", ",", "0,,1", "0-x"};
@@ -129,6 +150,7 @@ int main(void) {
         EACH(test_small_cores_of_arm),
         EACH(test_small_cores_by_clock),
         EACH(test_efficiency_cores_of_x86),
+        EACH(test_second_cache),
         EACH(test_garbage),
         EACH(test_the_default_fits_the_machine),
     };
