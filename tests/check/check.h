@@ -46,7 +46,8 @@ bool check_same(check_context *ctx, const float *expected, const float *got, siz
                 const char *what);
 
 /* One row of file blocks of `type`: sane scales, random codes; style 0 random, 1 largest codes, 2
- * zero codes, 3 subnormal scales. */
+ * zero codes, 3 subnormal scales, 4 any bytes, so that scales may be NaN or infinite too. */
+enum { CHECK_ROW_STYLES = 5 };
 void check_row(check_context *ctx, pith_type type, uint8_t *row, uint32_t k, unsigned style);
 
 /* The checks, one per operation. Typed ones get the slot's type. */
@@ -68,6 +69,7 @@ void check_kv_put(check_context *ctx, pith_kv_put_fn ref, pith_kv_put_fn tier, c
 
 /* The reference itself against double precision: check_truth*.c. */
 void check_truth_products(check_context *ctx);
+void check_truth_fast(check_context *ctx);
 void check_truth_vectors(check_context *ctx);
 void check_truth_attention(check_context *ctx);
 

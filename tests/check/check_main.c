@@ -237,6 +237,7 @@ typedef struct truth {
 
 static void check_reference(const options *o, totals *sum) {
     static const truth truths[] = {{"products", check_truth_products},
+                                   {"fast products", check_truth_fast},
                                    {"vectors", check_truth_vectors},
                                    {"attention", check_truth_attention}};
     pith_kernels ref;

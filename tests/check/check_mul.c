@@ -47,6 +47,7 @@ void check_row(check_context *ctx, pith_type type, uint8_t *row, uint32_t k, uns
     check_bytes(ctx, row, n_block * info->block_bytes);
     if (style == 1) memset(row, check_below(ctx, 2) ? 0xFF : 0x80, n_block * info->block_bytes);
     if (style == 2) memset(row, 0, n_block * info->block_bytes);
+    if (style == 4) return;
     scale_offsets(type, offsets);
     for (size_t b = 0; b < n_block; b++, row += info->block_bytes) {
         float value = check_uniform(ctx, -0.1f, 0.1f);
@@ -67,6 +68,9 @@ void check_row(check_context *ctx, pith_type type, uint8_t *row, uint32_t k, uns
 
 /* q8 rows straight from random codes, so that extremes occur. group: 32, or 64 (fast contract). */
 static void make_q8(check_context *ctx, pith_q8 *q8, uint32_t n, uint32_t k, uint32_t group) {
+    /* the largest: of a group with the largest float */
+    static const float odd_scales[] = {0.0f, 1e-39f, 0x1p-127f, 0x1.020408p121f, NAN};
+    enum { N_ODD_SCALES = sizeof odd_scales / sizeof *odd_scales };
     uint32_t n_group = k / group;
     q8->q_stride = (k + 63) / 64 * 64 + 64 * check_below(ctx, 3);
     q8->d_stride = k / 32 + check_below(ctx, 5);
@@ -89,9 +93,8 @@ static void make_q8(check_context *ctx, pith_q8 *q8, uint32_t n, uint32_t k, uin
             int sums[2] = {0, 0};
             for (uint32_t i = 0; i < group; i++)
                 sums[i * 2 / group] += q8->q[t * q8->q_stride + group * g + i];
-            q8->d[at] = check_below(ctx, 9)   ? check_uniform(ctx, 0.0f, 0.2f)
-                        : check_below(ctx, 2) ? 0.0f
-                                              : 1e-39f;
+            q8->d[at] = check_below(ctx, 9) ? check_uniform(ctx, 0.0f, 0.2f)
+                                            : odd_scales[check_below(ctx, N_ODD_SCALES)];
             q8->sum[at] = sums[0] + sums[1];
             q8->sum16[2 * at] = (int16_t)sums[0];
             q8->sum16[2 * at + 1] = (int16_t)sums[1];
@@ -111,7 +114,7 @@ static uint8_t *make_panels(check_context *ctx, pith_type type, uint32_t n_panel
     for (uint32_t p = 0; p < n_panel; p++) {
         for (uint32_t r = 0; r < 16; r++)
             check_row(ctx, type, rows + r * row_bytes, k,
-                      check_below(ctx, 12) < 8 ? 0 : check_below(ctx, 4));
+                      check_below(ctx, 12) < 8 ? 0 : check_below(ctx, CHECK_ROW_STYLES));
         ctx->ref->pack[type](panels + p * *stride, rows, (size_t)row_bytes, 16, k);
     }
     check_release(rows);

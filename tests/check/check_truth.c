@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The reference kernels themselves, against double precision: products from decoded weights and
- * decoded activations, packing against the decoder of the quant room, attention against an ordinary
- * softmax. Everything else rests on the reference, so nothing here shares code with it. */
+ * decoded activations, requantized weights (fast contract) one by one, packing against the decoder
+ * of the quant room, attention against an ordinary softmax. Everything else rests on the reference, so nothing here shares code with it. */
 #include "check.h"
 
 #include "base/float16.h"
@@ -50,38 +50,29 @@ static bool make_weights(check_context *ctx, problem *p, pith_type type, uint32_
     return true;
 }
 
+/* group: k under one scale, 32 or (fast contract) 64; 0: x stays float. */
 static void make_activations(check_context *ctx, problem *p, pith_q8 *q8, uint32_t k,
-                             bool quantized) {
+                             uint32_t group) {
     *q8 = (pith_q8){p->q, p->d, p->sum, p->sum16, MAX_K, MAX_K / 32};
     check_floats(ctx, p->x_float, N * MAX_K, 5);
-    ctx->ref->quantize(p->x_float, MAX_K, N, k / 32 * 32, q8, 0);
+    if (group == PITH_FAST_GROUP)
+        ctx->ref->quantize_fast(p->x_float, MAX_K, N, k, q8, 0);
+    else
+        ctx->ref->quantize(p->x_float, MAX_K, N, k / 32 * 32, q8, 0);
     for (uint32_t t = 0; t < N; t++)
         for (uint32_t i = 0; i < k; i++) {
             double exact = (double)p->x_float[t * MAX_K + i];
-            p->x[t][i] =
-                quantized ? (double)p->d[t * (MAX_K / 32) + i / 32] * p->q[t * MAX_K + i] : exact;
-            if (quantized &&
-                fabs(exact - p->x[t][i]) > 0.501 * (double)p->d[t * (MAX_K / 32) + i / 32])
+            p->x[t][i] = exact;
+            if (group == 0) continue;
+            double d = (double)p->d[t * (MAX_K / 32) + i / group];
+            p->x[t][i] = d * p->q[t * MAX_K + i];
+            if (fabs(exact - p->x[t][i]) > 0.501 * d)
                 check_fail(ctx, "quantized activation %u is off by more than half a step", i);
         }
 }
 
-static bool check_product(check_context *ctx, problem *p, pith_type type, uint32_t k) {
-    pith_q8 q8;
-    bool quantized = pith_mul_takes_q8(type);
-    if (!make_weights(ctx, p, type, k)) return false;
-    make_activations(ctx, p, &q8, k, quantized);
-    pith_mul args = {p->panel,
-                     pith_panel_bytes(type, k),
-                     1,
-                     k,
-                     quantized ? &q8 : NULL,
-                     quantized ? NULL : p->x_float,
-                     MAX_K,
-                     N,
-                     p->y,
-                     16};
-    ctx->ref->mul[type](&args);
+/* p->y with what p->w and p->x give. */
+static bool compare_products(check_context *ctx, const problem *p, uint32_t k) {
     for (uint32_t t = 0; t < N; t++)
         for (uint32_t r = 0; r < 16; r++) {
             double sum = 0.0, size = 0.0;
@@ -94,6 +85,25 @@ static bool check_product(check_context *ctx, problem *p, pith_type type, uint32
                 return false;
         }
     return true;
+}
+
+static bool check_product(check_context *ctx, problem *p, pith_type type, uint32_t k) {
+    pith_q8 q8;
+    bool quantized = pith_mul_takes_q8(type);
+    if (!make_weights(ctx, p, type, k)) return false;
+    make_activations(ctx, p, &q8, k, quantized ? PITH_GROUP : 0);
+    pith_mul args = {p->panel,
+                     pith_panel_bytes(type, k),
+                     1,
+                     k,
+                     quantized ? &q8 : NULL,
+                     quantized ? NULL : p->x_float,
+                     MAX_K,
+                     N,
+                     p->y,
+                     16};
+    ctx->ref->mul[type](&args);
+    return compare_products(ctx, p, k);
 }
 
 void check_truth_products(check_context *ctx) {
@@ -111,6 +121,101 @@ void check_truth_products(check_context *ctx) {
             break;
     }
     ctx->slot = "products";
+    check_release_all(ctx);
+}
+
+/* ---- The fast contract ---- */
+
+enum { BLOCK = PITH_FAST_BLOCK, SUMS = PITH_FAST_BLOCK / PITH_FAST_GROUP };
+
+/* Tokens that single out the weights of a block: token t is 1 at k = t. */
+typedef struct singles {
+    int8_t q[BLOCK][BLOCK];
+    float d[BLOCK][SUMS];
+    int32_t sum[BLOCK][SUMS];
+    float y[BLOCK][16];
+} singles;
+
+static void make_singles(singles *x) {
+    memset(x, 0, sizeof *x);
+    for (int t = 0; t < BLOCK; t++) {
+        x->q[t][t] = 1;
+        x->sum[t][t / PITH_FAST_GROUP] = 1;
+        for (int i = 0; i < SUMS; i++) x->d[t][i] = 1.0f;
+    }
+}
+
+/* The step of the codes of row r, from above: what results differ by at least, and a 127th of the
+ * largest value that the scales allow, which is at most `slack` times the largest weight. */
+static double step_of(const singles *x, uint32_t r, const double w[BLOCK], double slack) {
+    double largest = 0.0;
+    for (int i = 0; i < BLOCK; i++) largest = fmax(largest, fabs(w[i]));
+    double step = slack * largest / 127;
+    for (int i = 0; i < BLOCK; i++)
+        for (int j = 0; j < i; j++) {
+            double apart = fabs((double)x->y[i][r] - (double)x->y[j][r]);
+            if (apart > 0.0) step = fmin(step, apart);
+        }
+    return step;
+}
+
+/* Block b: its requantized weights take the place of p->w. One may be off by half a step, and by
+ * half a 256th of one in the factor (times a code up to 127) and in the start. */
+static bool requantize_block(check_context *ctx, problem *p, pith_type type, uint32_t b,
+                             singles *x) {
+    const pith_q8 q8 = {&x->q[0][0], &x->d[0][0], &x->sum[0][0], NULL, BLOCK, SUMS};
+    const pith_mul args = {.w = p->panel + b * pith_panel_bytes(type, BLOCK),
+                           .n_panel = 1,
+                           .k = BLOCK,
+                           .q8 = &q8,
+                           .n = BLOCK,
+                           .y = &x->y[0][0],
+                           .y_stride = 16};
+    ctx->ref->mul_fast[type](&args);
+    for (uint32_t r = 0; r < 16; r++) {
+        double *w = p->w[r] + b * BLOCK;
+        /* Rows 5 and 10 have one code only (make_weights), which may be a small one. */
+        double step = step_of(x, r, w, r == 5 || r == 10 ? 16 : 2);
+        for (uint32_t i = 0; i < BLOCK; i++) {
+            ctx->n_case++;
+            if (!near(ctx, w[i], (double)x->y[i][r], 0.752 * step, "requantized weight"))
+                return false;
+            w[i] = (double)x->y[i][r];
+        }
+    }
+    return true;
+}
+
+static bool check_fast_product(check_context *ctx, problem *p, pith_type type, singles *x) {
+    pith_q8 q8;
+    if (!make_weights(ctx, p, type, MAX_K)) return false;
+    for (uint32_t b = 0; b < MAX_K / BLOCK; b++)
+        if (!requantize_block(ctx, p, type, b, x)) return false;
+    make_activations(ctx, p, &q8, MAX_K, PITH_FAST_GROUP);
+    const pith_mul args = {
+        .w = p->panel, .n_panel = 1, .k = MAX_K, .q8 = &q8, .n = N, .y = p->y, .y_stride = 16};
+    ctx->ref->mul_fast[type](&args);
+    return compare_products(ctx, p, MAX_K);
+}
+
+void check_truth_fast(check_context *ctx) {
+    static const struct {
+        pith_type type;
+        const char *name;
+    } types[] = {
+#define ROW(op, TYPE, type) {PITH_TYPE_##TYPE, #op "[" #TYPE "]"},
+        PITH_FAST_TYPES(ROW, mul_fast)
+#undef ROW
+    };
+    problem *p = check_alloc(sizeof *p, 64);
+    singles *x = check_alloc(sizeof *x, 64);
+    const char *slot = ctx->slot;
+    make_singles(x);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        ctx->slot = types[i].name;
+        if (!check_fast_product(ctx, p, types[i].type, x)) break;
+    }
+    ctx->slot = slot;
     check_release_all(ctx);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products in the fast contract, plain C: the definition (pith_mul_fast in kernel.h).
+ * Products in the fast contract, plain C: the definition (pith_mul in kernel.h).
  *
  * 256 k of 16 rows are unpacked as for the exact contract (group_ref.h), then requantized: each row
  * gets codes in [-127, 127] under one scale. The bound of a row's values comes from its scales and

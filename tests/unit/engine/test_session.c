@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Promise: a session's logits depend on its tokens only, not on how they came in steps, what was
  * there before or which session of the engine it is; limits, cancelling and truncating leave a
- * session that goes on correctly. */
+ * session that goes on correctly. Without `exact` they depend on feeds as well: which of a feed's
+ * rows are fast is tested here, not on steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include "cpu/cpu.h"
 #include "engine/engine.h"
+#include "kernel/kernel.h"
 #include "support/changed_model.h"
 
 enum { N_CTX = 256, MAX_VOCAB = 512 };
@@ -29,17 +31,22 @@ static pith_model *open_model(const char *name) {
     return model;
 }
 
-static pith_engine *open_engine(const pith_model *model, int32_t step_limit, int32_t n_sessions) {
+static pith_engine *open_engine_as(const pith_model *model, int32_t step_limit, int32_t n_sessions,
+                                   bool exact) {
     pith_engine_options options = {.size = sizeof options,
                                    .n_ctx = N_CTX,
                                    .n_sessions = n_sessions,
                                    .n_threads = 2,
                                    .step_limit = step_limit,
-                                   .exact = true};
+                                   .exact = exact};
     pith_engine *engine = NULL;
     pith_error error = {0};
     if (pith_engine_open(model, &options, &engine, &error) != PITH_OK) fail_msg("%s", error.text);
     return engine;
+}
+
+static pith_engine *open_engine(const pith_model *model, int32_t step_limit, int32_t n_sessions) {
+    return open_engine_as(model, step_limit, n_sessions, true);
 }
 
 static pith_session *open_session(pith_engine *engine) {
@@ -286,12 +293,108 @@ static void every_row(void **state) {
     pith_model_free(model);
 }
 
+/* ---- The contract of a row ---- */
+
+enum { LONG = 200 };
+
+/* Logits of the tokens that feeds of the given sizes (0: the end) bring, one after the other. */
+static float *rows_of(const pith_model *model, int32_t step_limit, bool exact,
+                      const size_t *feeds) {
+    pith_engine *engine = open_engine_as(model, step_limit, 1, exact);
+    pith_session *session = open_session(engine);
+    size_t n_vocab = model->hparams.n_vocab;
+    float *all = malloc(LONG * n_vocab * sizeof *all);
+    int32_t ids[LONG];
+    assert_non_null(all);
+    for (size_t i = 0; i < LONG; i++) ids[i] = token(i);
+    for (size_t at = 0; *feeds; at += *feeds++) {
+        row_list list = {.n_vocab = n_vocab, .logits = all + at * n_vocab};
+        pith_feed_watch watch = {.rows = keep_rows, .rows_user = &list};
+        assert_int_equal(pith_session_feed(session, ids + at, *feeds, &watch, NULL), PITH_OK);
+        assert_int_equal(list.n_rows, *feeds);
+    }
+    pith_engine_close(engine);
+    return all;
+}
+
+/* Rows [from, to) have the same bits in both ways of feeding. */
+static bool agree(const pith_model *model, const float *a, const float *b, size_t from, size_t to) {
+    size_t n_vocab = model->hparams.n_vocab;
+    return memcmp(a + from * n_vocab, b + from * n_vocab, (to - from) * n_vocab * sizeof *a) == 0;
+}
+
+typedef struct feeding {
+    size_t feeds[8], other[8];
+    size_t same;   /* rows from the first on with the same bits */
+    size_t differ; /* rows up to here have one that differs; 0: there are no more */
+    bool exact;    /* `other` is */
+} feeding;
+
+/* New rows of a feed of 64 and more are fast, but for positions 0 to 3; all others are exact, also
+ * behind fast ones. */
+static void long_feeds_are_fast(void **state) {
+    static const feeding cases[] = {
+        {{63}, {63}, 63, 0, true},
+        {{64}, {64}, 4, 64, true},
+        {{63, 65}, {128}, 63, 128, true},
+        {{63, 63}, {126}, 126, 0, true},
+        {{2, 64}, {66}, 4, 66, true},
+        {{5, 64}, {69}, 5, 69, true},
+        {{70, 63}, {70, 1, 62}, 133, 0, false},
+        {{70, 64}, {70, 1, 63}, 70, 134, false},
+        {{70, 64}, {134}, 134, 0, false},
+    };
+    pith_model *model = open_model("llama-q4_k.gguf");
+    pith_kernels kernels;
+    (void)state;
+    pith_kernels_init(&kernels, pith_cpu_detect());
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const feeding *c = &cases[i];
+        float *rows = rows_of(model, 256, false, c->feeds);
+        float *stepped = rows_of(model, 7, false, c->feeds);
+        float *other = rows_of(model, 256, c->exact, c->other);
+        size_t n = 0;
+        for (const size_t *f = c->feeds; *f; f++) n += *f;
+        if (!agree(model, rows, stepped, 0, n)) fail_msg("case %zu: steps matter", i);
+        if (!agree(model, rows, other, 0, c->same)) fail_msg("case %zu: too many are fast", i);
+        if (c->differ && kernels.fast_pays[PITH_TYPE_Q4_K] &&
+            agree(model, rows, other, c->same, c->differ))
+            fail_msg("case %zu: too few are fast", i);
+        free(rows);
+        free(stepped);
+        free(other);
+    }
+    pith_model_free(model);
+}
+
+/* A reply's last token is held but not computed; the feed that does so is long, yet not its own. */
+static void drawn_tokens_are_exact(void **state) {
+    pith_model *model = open_model("llama-q4_k.gguf");
+    pith_engine *engine = open_engine_as(model, 0, 2, false);
+    pith_session *a = open_session(engine), *b = open_session(engine);
+    (void)state;
+    feed(a, 0, 70);
+    a->ids[a->length++] = token(70);
+    feed(a, 71, 135);
+    feed(b, 0, 70);
+    feed(b, 70, 71);
+    feed(b, 71, 135);
+    same_logits(a, b->logits);
+    pith_engine_close(engine);
+    pith_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_do_not_matter), cmocka_unit_test(cut_and_go_on),
-        cmocka_unit_test(sessions_are_apart),  cmocka_unit_test(full_context),
-        cmocka_unit_test(ids_are_checked),     cmocka_unit_test(cancelled_steps_stay),
+        cmocka_unit_test(steps_do_not_matter),
+        cmocka_unit_test(cut_and_go_on),
+        cmocka_unit_test(sessions_are_apart),
+        cmocka_unit_test(full_context),
+        cmocka_unit_test(ids_are_checked),
+        cmocka_unit_test(cancelled_steps_stay),
         cmocka_unit_test(every_row),
+        cmocka_unit_test(long_feeds_are_fast),
+        cmocka_unit_test(drawn_tokens_are_exact),
     };
     return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
 }
