@@ -32,7 +32,7 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
                             const bool wide, const pith_type type) {
     UNROLL for (int t = 0; t < T; t++) {
         UNROLL for (int q = 0; q < Q; q++) {
-            if (first == 0)
+            if (first == 0 || parts_apart(type))
                 sum[t][q] = start ? vdupq_n_s32(start[t]) : start_load(w);
             else if (start)
                 sum[t][q] = vaddq_s32(sum[t][q], vdupq_n_s32(start[t]));
