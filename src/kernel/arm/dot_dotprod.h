@@ -2,7 +2,7 @@
  * The integer dot product of tiers with 128-bit registers, SDOT form: 4 products of bytes a lane
  * are added to a 32-bit sum. The second operand is one lane of a register with 16 activations, so
  * activations need no broadcast. The same names without SDOT: dot_neon.h. Users:
- * mul_integer_128.h, attend_128.h. */
+ * tiles_128.h, attend_128.h. */
 #ifndef PITH_KERNEL_ARM_DOT_DOTPROD_H
 #define PITH_KERNEL_ARM_DOT_DOTPROD_H
 

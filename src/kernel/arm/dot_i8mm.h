@@ -8,7 +8,7 @@
  *   weights  r0: 8 k | r1: 8 k             two code groups, woven when unpacked
  *
  * Codes always come unpacked: tiles of fewer than 3 tokens are the dotprod tier's. The same names
- * with SDOT: dot_dotprod.h. User: mul_integer_128.h. */
+ * with SDOT: dot_dotprod.h. User: tiles_128.h. */
 #ifndef PITH_KERNEL_ARM_DOT_I8MM_H
 #define PITH_KERNEL_ARM_DOT_I8MM_H
 

@@ -4,7 +4,7 @@
  * they are widened. No overflow: a word holds at most 8 * 31 * 127 = 31496 for codes of up to 5
  * bits, 4 * 63 * 127 = 32004 for half a group of 6-bit codes, 2 * 128 * 127 = 32512 for 2 groups of
  * 8-bit codes, which are widened after each 2. All are below 32768. The same names with SDOT:
- * dot_dotprod.h. Users: mul_integer_128.h, attend_128.h. */
+ * dot_dotprod.h. Users: tiles_128.h, attend_128.h. */
 #ifndef PITH_KERNEL_ARM_DOT_NEON_H
 #define PITH_KERNEL_ARM_DOT_NEON_H
 

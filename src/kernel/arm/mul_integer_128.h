@@ -103,6 +103,7 @@ ALWAYS_INLINE void pass_wide(const pith_mul *args, const uint8_t *panel, float *
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, panel += step_of(how, type)) {
         int n = args->k / PITH_GROUP - g < GROUPS ? (int)(args->k / PITH_GROUP - g) : GROUPS;
         chunk_read(&w, &f, codes, &e, panel, n, how, type);
+        registers_free();
         tiles(args->q8, &w, &f, &c, t0, n_token, g, n, type);
     }
     tiles_store(&c, y, args->y_stride, n_token, type);
