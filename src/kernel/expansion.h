@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which types are expanded to bytes before they are multiplied, however few the tokens, and by which
- * function. One source for all tiers, as expand_types.h. Users: x86/expansion_256.h,
+ * Which types are expanded to bytes before they are multiplied, however few the tokens, and by
+ * which function. One source for all tiers, as expand_types.h. Users: x86/expansion_256.h,
  * arm/expansion_128.h, which say how each is multiplied then. */
 #ifndef PITH_KERNEL_EXPANSION_H
 #define PITH_KERNEL_EXPANSION_H

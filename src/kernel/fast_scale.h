@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The scale of requantized rows on whole vectors: pith_q8_scale of ref/scalar_math.h, one row a
- * lane; and the code that bounds a row's values (fast contract: pith_mul in kernel.h). The file that
- * includes this has included vector_math_avx2.h or vector_math_neon.h. Users:
+ * lane; and the code that bounds a row's values (fast contract: pith_mul in kernel.h). The file
+ * that includes this has included vector_math_avx2.h or vector_math_neon.h. Users:
  * x86/requantize_256.h, arm/requantize_128.h. */
 #ifndef PITH_KERNEL_FAST_SCALE_H
 #define PITH_KERNEL_FAST_SCALE_H

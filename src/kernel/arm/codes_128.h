@@ -67,8 +67,8 @@ ALWAYS_INLINE uint8x16_t nibbles(const uint8_t *q, const bool high) {
     return high ? vshrq_n_u8(v, 4) : vandq_u8(v, vdupq_n_u8(15));
 }
 
-/* Codes with the bits `place`, which are 0, set where bit `bit` of a byte of h is set: selecting bits
- * is one instruction. */
+/* Codes with the bits `place`, which are 0, set where bit `bit` of a byte of h is set: to select
+ * bits is one instruction. */
 ALWAYS_INLINE uint8x16_t with_bit(uint8x16_t code, const uint8_t *h, int bit, uint8_t place) {
     uint8x16_t is_set = vtstq_u8(vld1q_u8(h), vdupq_n_u8((uint8_t)(1 << bit)));
     return vbslq_u8(vdupq_n_u8(place), is_set, code);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of the types that are expanded first (expansion.h), with 128-bit registers, for the tiers
- * neon, dotprod and i8mm (contract: pith_mul in kernel.h). The file that includes this has included
- * dot_neon.h, dot_dotprod.h or dot_i8mm.h before; it names the kernels.
+ * Products of the types that are expanded first (expansion.h), with 128-bit registers, for the
+ * tiers neon, dotprod and i8mm (contract: pith_mul in kernel.h). The file that includes this has
+ * included dot_neon.h, dot_dotprod.h or dot_i8mm.h before; it names the kernels.
  *
  * 256 k of a panel become bytes and factors in the first cache; then tiles of tokens pass over them
  * as over any unpacked chunk, one token too: decoding is bound by looking up code books, not by

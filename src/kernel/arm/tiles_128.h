@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tiles of products of quantized weights with 128-bit registers: T tokens with 256 k of 16 rows
  * ("chunk"), 8 rows and 4 tokens at a time, or 16 rows of fewer tokens. A tile is 8 registers
- * ("cells") of integer sums and 8 of float chains, which stay in registers over the whole chunk. The
- * file that includes this has included dot_neon.h, dot_dotprod.h or dot_i8mm.h. User:
+ * ("cells") of integer sums and 8 of float chains, which stay in registers over the whole chunk.
+ * The file that includes this has included dot_neon.h, dot_dotprod.h or dot_i8mm.h. User:
  * mul_integer_128.h.
  *
  * Integers become floats without a conversion: sums start at the bits of MAGIC = 1.5 * 2^23, so
