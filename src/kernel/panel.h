@@ -6,7 +6,7 @@
  * the panel), permuted: first the scale fields, then the rest in groups of 4 consecutive bytes of
  * 16 rows = 64 bytes. One field of Q5_0 and Q5_1 (h) is also permuted bit by bit. Multi-byte fields
  * are little-endian, as in files.
- * Packing lives in ref/panel_ref.c and x86/pack_*.c, use in mul_*.c. */
+ * Packing lives in ref/panel_ref.c and pack_panels.h, use in mul_*.c and expand_*.h. */
 #ifndef PITH_KERNEL_PANEL_H
 #define PITH_KERNEL_PANEL_H
 

@@ -334,7 +334,7 @@ static void climb_x86(filling *f, uint32_t features) {
     if (features & PITH_CPU_AMX) climb_amx(f);
 }
 #elif defined(__aarch64__) || defined(_M_ARM64)
-static void climb_neon(filling *f) {
+static void products_neon(filling *f) {
     SET(mul[PITH_TYPE_F32], pith_mul_f32_neon);
     SET(mul[PITH_TYPE_F16], pith_mul_f16_neon);
     SET(mul[PITH_TYPE_BF16], pith_mul_bf16_neon);
@@ -346,6 +346,23 @@ static void climb_neon(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_neon);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_neon);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_neon);
+    SET(mul[PITH_TYPE_IQ4_NL], pith_mul_iq4_nl_neon);
+    SET(mul[PITH_TYPE_IQ4_XS], pith_mul_iq4_xs_neon);
+    SET(mul[PITH_TYPE_MXFP4], pith_mul_mxfp4_neon);
+    SET(mul[PITH_TYPE_NVFP4], pith_mul_nvfp4_neon);
+    SET(mul[PITH_TYPE_Q2_K], pith_mul_q2_k_neon);
+    SET(mul[PITH_TYPE_Q3_K], pith_mul_q3_k_neon);
+    SET(mul[PITH_TYPE_IQ1_S], pith_mul_iq1_s_neon);
+    SET(mul[PITH_TYPE_IQ1_M], pith_mul_iq1_m_neon);
+    SET(mul[PITH_TYPE_IQ2_XXS], pith_mul_iq2_xxs_neon);
+    SET(mul[PITH_TYPE_IQ2_XS], pith_mul_iq2_xs_neon);
+    SET(mul[PITH_TYPE_IQ2_S], pith_mul_iq2_s_neon);
+    SET(mul[PITH_TYPE_IQ3_XXS], pith_mul_iq3_xxs_neon);
+    SET(mul[PITH_TYPE_IQ3_S], pith_mul_iq3_s_neon);
+    SET(mul[PITH_TYPE_TQ1_0], pith_mul_tq1_0_neon);
+    SET(mul[PITH_TYPE_TQ2_0], pith_mul_tq2_0_neon);
+    SET(mul[PITH_TYPE_Q1_0], pith_mul_q1_0_neon);
+    SET(mul[PITH_TYPE_Q2_0], pith_mul_q2_0_neon);
     SET(pack[PITH_TYPE_F32], pith_pack_f32_neon);
     SET(pack[PITH_TYPE_F16], pith_pack_f16_neon);
     SET(pack[PITH_TYPE_BF16], pith_pack_bf16_neon);
@@ -357,6 +374,27 @@ static void climb_neon(filling *f) {
     SET(pack[PITH_TYPE_Q4_K], pith_pack_q4_k_neon);
     SET(pack[PITH_TYPE_Q5_K], pith_pack_q5_k_neon);
     SET(pack[PITH_TYPE_Q6_K], pith_pack_q6_k_neon);
+    SET(pack[PITH_TYPE_IQ4_NL], pith_pack_iq4_nl_neon);
+    SET(pack[PITH_TYPE_IQ4_XS], pith_pack_iq4_xs_neon);
+    SET(pack[PITH_TYPE_MXFP4], pith_pack_mxfp4_neon);
+    SET(pack[PITH_TYPE_NVFP4], pith_pack_nvfp4_neon);
+    SET(pack[PITH_TYPE_Q2_K], pith_pack_q2_k_neon);
+    SET(pack[PITH_TYPE_Q3_K], pith_pack_q3_k_neon);
+    SET(pack[PITH_TYPE_IQ1_S], pith_pack_iq1_s_neon);
+    SET(pack[PITH_TYPE_IQ1_M], pith_pack_iq1_m_neon);
+    SET(pack[PITH_TYPE_IQ2_XXS], pith_pack_iq2_xxs_neon);
+    SET(pack[PITH_TYPE_IQ2_XS], pith_pack_iq2_xs_neon);
+    SET(pack[PITH_TYPE_IQ2_S], pith_pack_iq2_s_neon);
+    SET(pack[PITH_TYPE_IQ3_XXS], pith_pack_iq3_xxs_neon);
+    SET(pack[PITH_TYPE_IQ3_S], pith_pack_iq3_s_neon);
+    SET(pack[PITH_TYPE_TQ1_0], pith_pack_tq1_0_neon);
+    SET(pack[PITH_TYPE_TQ2_0], pith_pack_tq2_0_neon);
+    SET(pack[PITH_TYPE_Q1_0], pith_pack_q1_0_neon);
+    SET(pack[PITH_TYPE_Q2_0], pith_pack_q2_0_neon);
+}
+
+static void climb_neon(filling *f) {
+    products_neon(f);
     SET(quantize, pith_quantize_neon);
     SET(quantize_fast, pith_quantize_fast_neon);
     SET(rms_norm, pith_rms_norm_neon);
@@ -395,6 +433,23 @@ static void climb_dotprod(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_dotprod);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_dotprod);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_dotprod);
+    SET(mul[PITH_TYPE_IQ4_NL], pith_mul_iq4_nl_dotprod);
+    SET(mul[PITH_TYPE_IQ4_XS], pith_mul_iq4_xs_dotprod);
+    SET(mul[PITH_TYPE_MXFP4], pith_mul_mxfp4_dotprod);
+    SET(mul[PITH_TYPE_NVFP4], pith_mul_nvfp4_dotprod);
+    SET(mul[PITH_TYPE_Q2_K], pith_mul_q2_k_dotprod);
+    SET(mul[PITH_TYPE_Q3_K], pith_mul_q3_k_dotprod);
+    SET(mul[PITH_TYPE_IQ1_S], pith_mul_iq1_s_dotprod);
+    SET(mul[PITH_TYPE_IQ1_M], pith_mul_iq1_m_dotprod);
+    SET(mul[PITH_TYPE_IQ2_XXS], pith_mul_iq2_xxs_dotprod);
+    SET(mul[PITH_TYPE_IQ2_XS], pith_mul_iq2_xs_dotprod);
+    SET(mul[PITH_TYPE_IQ2_S], pith_mul_iq2_s_dotprod);
+    SET(mul[PITH_TYPE_IQ3_XXS], pith_mul_iq3_xxs_dotprod);
+    SET(mul[PITH_TYPE_IQ3_S], pith_mul_iq3_s_dotprod);
+    SET(mul[PITH_TYPE_TQ1_0], pith_mul_tq1_0_dotprod);
+    SET(mul[PITH_TYPE_TQ2_0], pith_mul_tq2_0_dotprod);
+    SET(mul[PITH_TYPE_Q1_0], pith_mul_q1_0_dotprod);
+    SET(mul[PITH_TYPE_Q2_0], pith_mul_q2_0_dotprod);
     SET(mul_fast[PITH_TYPE_Q4_K], pith_mul_fast_q4_k_dotprod);
     SET(mul_fast[PITH_TYPE_Q5_K], pith_mul_fast_q5_k_dotprod);
     SET(mul_fast[PITH_TYPE_Q6_K], pith_mul_fast_q6_k_dotprod);
@@ -402,6 +457,14 @@ static void climb_dotprod(filling *f) {
     SET(mul_fast[PITH_TYPE_Q3_K], pith_mul_fast_q3_k_dotprod);
     SET(mul_fast[PITH_TYPE_IQ4_XS], pith_mul_fast_iq4_xs_dotprod);
     SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_dotprod);
+    SET(mul_fast[PITH_TYPE_IQ1_S], pith_mul_fast_iq1_s_dotprod);
+    SET(mul_fast[PITH_TYPE_IQ1_M], pith_mul_fast_iq1_m_dotprod);
+    SET(mul_fast[PITH_TYPE_IQ2_XXS], pith_mul_fast_iq2_xxs_dotprod);
+    SET(mul_fast[PITH_TYPE_IQ2_XS], pith_mul_fast_iq2_xs_dotprod);
+    SET(mul_fast[PITH_TYPE_IQ2_S], pith_mul_fast_iq2_s_dotprod);
+    SET(mul_fast[PITH_TYPE_IQ3_XXS], pith_mul_fast_iq3_xxs_dotprod);
+    SET(mul_fast[PITH_TYPE_IQ3_S], pith_mul_fast_iq3_s_dotprod);
+    SET(mul_fast[PITH_TYPE_TQ1_0], pith_mul_fast_tq1_0_dotprod);
     SET(attend_i8, pith_attend_i8_dotprod);
 }
 
@@ -414,6 +477,23 @@ static void climb_i8mm(filling *f) {
     SET(mul[PITH_TYPE_Q4_K], pith_mul_q4_k_i8mm);
     SET(mul[PITH_TYPE_Q5_K], pith_mul_q5_k_i8mm);
     SET(mul[PITH_TYPE_Q6_K], pith_mul_q6_k_i8mm);
+    SET(mul[PITH_TYPE_IQ4_NL], pith_mul_iq4_nl_i8mm);
+    SET(mul[PITH_TYPE_IQ4_XS], pith_mul_iq4_xs_i8mm);
+    SET(mul[PITH_TYPE_MXFP4], pith_mul_mxfp4_i8mm);
+    SET(mul[PITH_TYPE_NVFP4], pith_mul_nvfp4_i8mm);
+    SET(mul[PITH_TYPE_Q2_K], pith_mul_q2_k_i8mm);
+    SET(mul[PITH_TYPE_Q3_K], pith_mul_q3_k_i8mm);
+    SET(mul[PITH_TYPE_IQ1_S], pith_mul_iq1_s_i8mm);
+    SET(mul[PITH_TYPE_IQ1_M], pith_mul_iq1_m_i8mm);
+    SET(mul[PITH_TYPE_IQ2_XXS], pith_mul_iq2_xxs_i8mm);
+    SET(mul[PITH_TYPE_IQ2_XS], pith_mul_iq2_xs_i8mm);
+    SET(mul[PITH_TYPE_IQ2_S], pith_mul_iq2_s_i8mm);
+    SET(mul[PITH_TYPE_IQ3_XXS], pith_mul_iq3_xxs_i8mm);
+    SET(mul[PITH_TYPE_IQ3_S], pith_mul_iq3_s_i8mm);
+    SET(mul[PITH_TYPE_TQ1_0], pith_mul_tq1_0_i8mm);
+    SET(mul[PITH_TYPE_TQ2_0], pith_mul_tq2_0_i8mm);
+    SET(mul[PITH_TYPE_Q1_0], pith_mul_q1_0_i8mm);
+    SET(mul[PITH_TYPE_Q2_0], pith_mul_q2_0_i8mm);
     SET(mul_fast[PITH_TYPE_Q4_K], pith_mul_fast_q4_k_i8mm);
     SET(mul_fast[PITH_TYPE_Q5_K], pith_mul_fast_q5_k_i8mm);
     SET(mul_fast[PITH_TYPE_Q6_K], pith_mul_fast_q6_k_i8mm);
@@ -421,6 +501,14 @@ static void climb_i8mm(filling *f) {
     SET(mul_fast[PITH_TYPE_Q3_K], pith_mul_fast_q3_k_i8mm);
     SET(mul_fast[PITH_TYPE_IQ4_XS], pith_mul_fast_iq4_xs_i8mm);
     SET(mul_fast[PITH_TYPE_TQ2_0], pith_mul_fast_tq2_0_i8mm);
+    SET(mul_fast[PITH_TYPE_IQ1_S], pith_mul_fast_iq1_s_i8mm);
+    SET(mul_fast[PITH_TYPE_IQ1_M], pith_mul_fast_iq1_m_i8mm);
+    SET(mul_fast[PITH_TYPE_IQ2_XXS], pith_mul_fast_iq2_xxs_i8mm);
+    SET(mul_fast[PITH_TYPE_IQ2_XS], pith_mul_fast_iq2_xs_i8mm);
+    SET(mul_fast[PITH_TYPE_IQ2_S], pith_mul_fast_iq2_s_i8mm);
+    SET(mul_fast[PITH_TYPE_IQ3_XXS], pith_mul_fast_iq3_xxs_i8mm);
+    SET(mul_fast[PITH_TYPE_IQ3_S], pith_mul_fast_iq3_s_i8mm);
+    SET(mul_fast[PITH_TYPE_TQ1_0], pith_mul_fast_tq1_0_i8mm);
 }
 
 static void climb_arm(filling *f, uint32_t features) {

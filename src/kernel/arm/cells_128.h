@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The float chains of a tile, X x W registers ("cells"; X and W are constants): cleared, loaded,
  * kept, ended by a factor of the rows. What rows and tokens a cell holds is the tier's affair
- * (lanes_row_128.h, dot_i8mm.h). User: mul_integer_128.h. */
+ * (lanes_row_128.h, dot_i8mm.h). Users: tiles_128.h, mul_fast_128.h. */
 #ifndef PITH_KERNEL_ARM_CELLS_128_H
 #define PITH_KERNEL_ARM_CELLS_128_H
 

@@ -5,17 +5,14 @@
 #ifndef PITH_KERNEL_ARM_CODES_128_H
 #define PITH_KERNEL_ARM_CODES_128_H
 
-#include "kernel/inline.h"
-#include "kernel/kernel.h"
-#include "kernel/panel.h"
+#include "kernel/arm/forms_128.h"
 #include "quant/grid.h"
 
 #include <arm_neon.h>
 
 enum {
-    GROUPS = 8,
     CODE_BYTES = GROUPS * 512,
-    MAGIC_BITS = 0x4B400000 /* 1.5 * 2^23: where sums start (mul_integer_128.h) */
+    MAGIC_BITS = 0x4B400000 /* 1.5 * 2^23: where sums start (tiles_128.h) */
 };
 
 /* 256 k of a panel: packed codes, or codes unpacked in the order of the tier (dot_*.h). */
@@ -31,72 +28,24 @@ ALWAYS_INLINE int32x4_t start_load(const chunk *w) {
     return *(const volatile int32x4_t *)&w->start;
 }
 
-ALWAYS_INLINE bool is_super(pith_type type) {
-    switch (type) {
-    case PITH_TYPE_Q2_K:
-    case PITH_TYPE_Q3_K:
-    case PITH_TYPE_Q4_K:
-    case PITH_TYPE_Q5_K:
-    case PITH_TYPE_Q6_K:
-    case PITH_TYPE_IQ4_XS:
-    case PITH_TYPE_TQ2_0: return true;
-    default: return false;
-    }
-}
-
-ALWAYS_INLINE bool has_minima(pith_type type) {
-    return type == PITH_TYPE_Q4_1 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q4_K ||
-           type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q2_K;
-}
-
-/* Sub-blocks with a scale of their own in a group of 32. */
-ALWAYS_INLINE int n_part(pith_type type) {
-    return type == PITH_TYPE_Q2_K || type == PITH_TYPE_Q3_K || type == PITH_TYPE_Q6_K ? 2 : 1;
-}
-
-/* What packed codes have too much. */
-ALWAYS_INLINE int code_offset(pith_type type) {
-    switch (type) {
-    case PITH_TYPE_TQ2_0: return 1;
-    case PITH_TYPE_Q3_K: return 4;
-    case PITH_TYPE_Q4_0: return 8;
-    case PITH_TYPE_Q5_0: return 16;
-    case PITH_TYPE_Q6_K: return 32;
-    case PITH_TYPE_IQ4_XS: return 128; /* added when the book is read */
-    default: return 0;
-    }
-}
-
-/* Bytes of a panel block. */
-ALWAYS_INLINE size_t block_bytes(pith_type type) {
-    switch (type) {
-    case PITH_TYPE_Q4_0: return sizeof(pith_panel_q4_0);
-    case PITH_TYPE_Q4_1: return sizeof(pith_panel_q4_1);
-    case PITH_TYPE_Q5_0: return sizeof(pith_panel_q5_0);
-    case PITH_TYPE_Q5_1: return sizeof(pith_panel_q5_1);
-    case PITH_TYPE_Q8_0: return sizeof(pith_panel_q8_0);
-    case PITH_TYPE_Q2_K: return sizeof(pith_panel_q2_k);
-    case PITH_TYPE_Q3_K: return sizeof(pith_panel_q3_k);
-    case PITH_TYPE_IQ4_XS: return sizeof(pith_panel_iq4_xs);
-    case PITH_TYPE_TQ2_0: return sizeof(pith_panel_tq2_0);
-    case PITH_TYPE_Q4_K: return sizeof(pith_panel_q4_k);
-    case PITH_TYPE_Q5_K: return sizeof(pith_panel_q5_k);
-    default: return sizeof(pith_panel_q6_k);
-    }
-}
-
-ALWAYS_INLINE size_t chunk_bytes(pith_type type) {
-    return is_super(type) ? block_bytes(type) : GROUPS * block_bytes(type);
-}
-
 /* What was loaded is loaded again, and loads stay where they are written: gcc would rather read all
  * codes of a few groups at once and spill them. */
 ALWAYS_INLINE void read_again(void) {
     __asm__ volatile("" ::: "memory");
 }
 
-/* The same, and sums are taken as far as here before anything that follows: clang would rather add
- * up one sum after the other, with all codes in registers. (gcc doesn't, and spills for this.) */
+/* No vector lives in a register here. Before a loop that needs all registers: gcc would rather keep
+ * constants of other loops in some, and spill its sums. */
+ALWAYS_INLINE void registers_free(void) {
+    __asm__ volatile("" ::
+                         : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+                           "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21",
+                           "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+}
+
+/* As read_again, and sums are taken as far as here before anything that follows: clang would rather
+ * add up one sum after the other, with all codes in registers. (gcc doesn't, and spills for this.)
+ */
 ALWAYS_INLINE void sums_keep(int32x4_t (*sum)[4], const int X, const int W) {
 #if defined(__clang__)
     UNROLL for (int x = 0; x < X; x++) {
@@ -118,13 +67,15 @@ ALWAYS_INLINE uint8x16_t nibbles(const uint8_t *q, const bool high) {
     return high ? vshrq_n_u8(v, 4) : vandq_u8(v, vdupq_n_u8(15));
 }
 
-/* Where bit `bit` of a byte is set: 16. */
-ALWAYS_INLINE uint8x16_t fifth(const uint8_t *h, int bit) {
-    return vandq_u8(vtstq_u8(vld1q_u8(h), vdupq_n_u8((uint8_t)(1 << bit))), vdupq_n_u8(16));
+/* Codes with the bits `place`, which are 0, set where bit `bit` of a byte of h is set: to select
+ * bits is one instruction. */
+ALWAYS_INLINE uint8x16_t with_bit(uint8x16_t code, const uint8_t *h, int bit, uint8_t place) {
+    uint8x16_t is_set = vtstq_u8(vld1q_u8(h), vdupq_n_u8((uint8_t)(1 << bit)));
+    return vbslq_u8(vdupq_n_u8(place), is_set, code);
 }
 
-/* Bits 2 i and 2 i + 1 (i constant) of each byte as bits 4 and 5. */
-ALWAYS_INLINE uint8x16_t high_pair(const uint8_t *h, const int i) {
+/* Codes with bits 2 i and 2 i + 1 (i constant) of the bytes of h as bits 4 and 5. */
+ALWAYS_INLINE uint8x16_t with_pair(uint8x16_t code, const uint8_t *h, const int i) {
     uint8x16_t v = vld1q_u8(h);
     switch (i) {
     case 0: v = vshlq_n_u8(v, 4); break;
@@ -132,7 +83,7 @@ ALWAYS_INLINE uint8x16_t high_pair(const uint8_t *h, const int i) {
     case 3: v = vshrq_n_u8(v, 2); break;
     default: break;
     }
-    return vandq_u8(v, vdupq_n_u8(0x30));
+    return vbslq_u8(vdupq_n_u8(0x30), v, code);
 }
 
 /* Bits 2 i and 2 i + 1 (i constant) of each byte. */
@@ -147,18 +98,12 @@ ALWAYS_INLINE uint8x16_t two_bits(const uint8_t *q, const int i) {
     return vandq_u8(v, vdupq_n_u8(3));
 }
 
-/* Where bit `bit` of a byte is set: 4. */
-ALWAYS_INLINE uint8x16_t third(const uint8_t *h, int bit) {
-    return vandq_u8(vtstq_u8(vld1q_u8(h), vdupq_n_u8((uint8_t)(1 << bit))), vdupq_n_u8(4));
+/* Nibbles looked up in a book: signed. */
+ALWAYS_INLINE uint8x16_t look_up(const int8_t *book, const uint8_t *q, const bool high) {
+    return vreinterpretq_u8_s8(vqtbl1q_s8(vld1q_s8(book), nibbles(q, high)));
 }
 
-/* The book of IQ4 with 128 added. */
-ALWAYS_INLINE uint8x16_t look_up(uint8x16_t code) {
-    uint8x16_t book = vreinterpretq_u8_s8(vld1q_s8(pith_book_iq4));
-    return vqtbl1q_u8(veorq_u8(book, vdupq_n_u8(128)), code);
-}
-
-/* code_quad of the types in blocks of 256 that have two or three bits or a book. */
+/* code_quad of the types that have two or three bits or a book. */
 ALWAYS_INLINE uint8x16_t code_quad_low(const uint8_t *block, int j4, const int jj, const int i,
                                        int at, const pith_type type) {
     switch (type) {
@@ -168,17 +113,25 @@ ALWAYS_INLINE uint8x16_t code_quad_low(const uint8_t *block, int j4, const int j
         return two_bits(((const pith_panel_tq2_0 *)(const void *)block)->q[2 * j4 + i] + at, jj);
     case PITH_TYPE_Q3_K: {
         const pith_panel_q3_k_part *part = &((const pith_panel_q3_k *)(const void *)block)->part[i];
-        return vorrq_u8(two_bits(part->q[j4 >> 2] + at, jj), third(part->h + at, j4 + jj));
+        return with_bit(two_bits(part->q[j4 >> 2] + at, jj), part->h + at, j4 + jj, 4);
+    }
+    case PITH_TYPE_IQ4_NL: {
+        const pith_panel_iq4_nl *b = (const void *)block;
+        return look_up(pith_book_iq4, b->q[i % 4] + at, i >= 4);
+    }
+    case PITH_TYPE_MXFP4: {
+        const pith_panel_mxfp4 *b = (const void *)block;
+        return look_up(pith_book_fp4, b->q[i % 4] + at, i >= 4);
     }
     default: {
         const pith_panel_iq4_xs *b = (const void *)block;
-        return look_up(nibbles(b->q[4 * (j4 + jj) + i % 4] + at, i >= 4));
+        return look_up(pith_book_iq4, b->q[4 * (j4 + jj) + i % 4] + at, i >= 4);
     }
     }
 }
 
 /* Quad `quad` (0..3) of code group i (0..7, constant) of group j = j4 + jj (jj 0..3, constant) of a
- * chunk; unsigned, but Q8_0 signed. */
+ * chunk; unsigned, but Q8_0 and types with a book signed. */
 ALWAYS_INLINE uint8x16_t code_quad(const uint8_t *panel, int j4, const int jj, const int i,
                                    int quad, const pith_type type) {
     const int j = j4 + jj;
@@ -191,11 +144,11 @@ ALWAYS_INLINE uint8x16_t code_quad(const uint8_t *panel, int j4, const int jj, c
         return nibbles(((const pith_panel_q4_1 *)(const void *)block)->q[i % 4] + at, i >= 4);
     case PITH_TYPE_Q5_0: {
         const pith_panel_q5_0 *b = (const void *)block;
-        return vorrq_u8(nibbles(b->q[i % 4] + at, i >= 4), fifth(b->h + at, i));
+        return with_bit(nibbles(b->q[i % 4] + at, i >= 4), b->h + at, i, 16);
     }
     case PITH_TYPE_Q5_1: {
         const pith_panel_q5_1 *b = (const void *)block;
-        return vorrq_u8(nibbles(b->q[i % 4] + at, i >= 4), fifth(b->h + at, i));
+        return with_bit(nibbles(b->q[i % 4] + at, i >= 4), b->h + at, i, 16);
     }
     case PITH_TYPE_Q8_0:
         return vreinterpretq_u8_s8(
@@ -205,16 +158,18 @@ ALWAYS_INLINE uint8x16_t code_quad(const uint8_t *panel, int j4, const int jj, c
                        jj % 2 == 1);
     case PITH_TYPE_Q5_K: {
         const pith_panel_q5_k *b = (const void *)block;
-        return vorrq_u8(nibbles(b->q[8 * (j >> 1) + i] + at, jj % 2 == 1), fifth(b->h[i] + at, j));
+        return with_bit(nibbles(b->q[8 * (j >> 1) + i] + at, jj % 2 == 1), b->h[i] + at, j, 16);
     }
     case PITH_TYPE_Q2_K:
     case PITH_TYPE_Q3_K:
+    case PITH_TYPE_IQ4_NL:
     case PITH_TYPE_IQ4_XS:
+    case PITH_TYPE_MXFP4:
     case PITH_TYPE_TQ2_0: return code_quad_low(block, j4, jj, i, at, type);
     default: { /* Q6_K: j4 is the half, jj the quarter */
         const pith_panel_q6_k_part *part =
             &((const pith_panel_q6_k *)(const void *)block)->part[j4 >> 2][i];
-        return vorrq_u8(nibbles(part->low[jj % 2] + at, jj >= 2), high_pair(part->high + at, jj));
+        return with_pair(nibbles(part->low[jj % 2] + at, jj >= 2), part->high + at, jj);
     }
     }
 }

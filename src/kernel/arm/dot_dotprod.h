@@ -2,7 +2,7 @@
  * The integer dot product of tiers with 128-bit registers, SDOT form: 4 products of bytes a lane
  * are added to a 32-bit sum. The second operand is one lane of a register with 16 activations, so
  * activations need no broadcast. The same names without SDOT: dot_neon.h. Users:
- * mul_integer_128.h, attend_128.h. */
+ * tiles_128.h, attend_128.h. */
 #ifndef PITH_KERNEL_ARM_DOT_DOTPROD_H
 #define PITH_KERNEL_ARM_DOT_DOTPROD_H
 
@@ -32,7 +32,7 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
                             const bool wide, const pith_type type) {
     UNROLL for (int t = 0; t < T; t++) {
         UNROLL for (int q = 0; q < Q; q++) {
-            if (first == 0)
+            if (first == 0 || parts_apart(type))
                 sum[t][q] = start ? vdupq_n_s32(start[t]) : start_load(w);
             else if (start)
                 sum[t][q] = vaddq_s32(sum[t][q], vdupq_n_s32(start[t]));

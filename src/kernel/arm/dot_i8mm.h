@@ -8,11 +8,12 @@
  *   weights  r0: 8 k | r1: 8 k             two code groups, woven when unpacked
  *
  * Codes always come unpacked: tiles of fewer than 3 tokens are the dotprod tier's. The same names
- * with SDOT: dot_dotprod.h. User: mul_integer_128.h. */
+ * with SDOT: dot_dotprod.h. User: tiles_128.h. */
 #ifndef PITH_KERNEL_ARM_DOT_I8MM_H
 #define PITH_KERNEL_ARM_DOT_I8MM_H
 
 #include "kernel/arm/codes_128.h"
+#include "kernel/expanded.h"
 
 enum { CELL_TOKENS = 2, PAIR_BYTES = 2 * GROUPS * PITH_GROUP };
 
@@ -46,6 +47,20 @@ ALWAYS_INLINE void unpacked_store(int8_t *out, int j, int i, int quad, int8x16_t
     int32x4_t a = vreinterpretq_s32_s8(first), b = vreinterpretq_s32_s8(second);
     vst1q_s8(at, vreinterpretq_s8_s32(vzip1q_s32(a, b)));
     vst1q_s8(at + 16, vreinterpretq_s8_s32(vzip2q_s32(a, b)));
+}
+
+/* Unpacked codes of n groups that were expanded. */
+ALWAYS_INLINE const int8_t *unpacked_from(const expanded *e, int8_t *codes, int n) {
+    for (int j = 0; j < n; j++) {
+        const int8_t(*group)[64] = (const int8_t(*)[64])e->code[j];
+        UNROLL for (int i = 0; i < 8; i += 2) {
+            UNROLL for (int q = 0; q < 4; q++) {
+                unpacked_store(codes, j, i, q, vld1q_s8(group[i] + 16 * q),
+                               vld1q_s8(group[i + 1] + 16 * q));
+            }
+        }
+    }
+    return codes;
 }
 
 /* Factors of 4 rows as the cells of a tile need them. */
@@ -99,7 +114,7 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
     (void)wide;
     UNROLL for (int c = 0; c < T / 2; c++) {
         UNROLL for (int i = 0; i < 2 * Q; i++) {
-            if (first == 0) sum[c][i] = start_load(w);
+            if (first == 0 || parts_apart(type)) sum[c][i] = start_load(w);
         }
     }
     UNROLL for (int e = first / 2; e < last / 2; e++) {
@@ -113,7 +128,7 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
                 sum[c][i] = vmmlaq_s32(sum[c][i], v[c], code);
             }
         }
-        if (type == PITH_TYPE_Q6_K) read_again();
+        if (n_part(type) == 2) read_again();
     }
 }
 

@@ -2,9 +2,9 @@
  * The integer dot product of tiers with 128-bit registers, plain NEON form: smull and smlal
  * multiply bytes into 16-bit words, one a k; words of a whole group of 32 k are added up before
  * they are widened. No overflow: a word holds at most 8 * 31 * 127 = 31496 for codes of up to 5
- * bits, 4 * 63 * 127 = 32004 for the 16 k of Q6_K, 2 * 128 * 127 = 32512 for 2 groups of 8-bit
- * codes, which are widened after each 2. All are below 32768. The same names with SDOT:
- * dot_dotprod.h. Users: mul_integer_128.h, attend_128.h. */
+ * bits, 4 * 63 * 127 = 32004 for half a group of 6-bit codes, 2 * 128 * 127 = 32512 for 2 groups of
+ * 8-bit codes, which are widened after each 2. All are below 32768. The same names with SDOT:
+ * dot_dotprod.h. Users: tiles_128.h, attend_128.h. */
 #ifndef PITH_KERNEL_ARM_DOT_NEON_H
 #define PITH_KERNEL_ARM_DOT_NEON_H
 
@@ -53,11 +53,11 @@ ALWAYS_INLINE void dot_words(int32x4_t (*sum)[4], const chunk *w, const tokens *
                 }
             }
         }
-        if (!wide || type == PITH_TYPE_Q6_K) read_again();
+        if (!wide || last - first == 4) read_again();
     }
     UNROLL for (int t = 0; t < T; t++) {
         UNROLL for (int q = 0; q < Q; q++) {
-            if (first == 0) {
+            if (first == 0 || parts_apart(type)) {
                 int32x4_t from = start ? start_rows(start[t]) : start_load(w);
                 int32x4_t a = vpadalq_s16(from, low[t][q]);
                 if (!start) from = start_load(w);
@@ -71,7 +71,7 @@ ALWAYS_INLINE void dot_words(int32x4_t (*sum)[4], const chunk *w, const tokens *
     }
 }
 
-/* The same for 8-bit codes, which have one part and no starts of their own. */
+/* The same for signed 8-bit codes, which have one part and no starts of their own. */
 ALWAYS_INLINE void dot_bytes(int32x4_t (*sum)[4], const chunk *w, const tokens *x, int j4,
                              const int jj, const int first, const int last, const int quad,
                              const int T, const int Q, const bool wide, const pith_type type) {
@@ -108,10 +108,14 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
                             const int32_t *start, int j4, const int jj, const int first,
                             const int last, const int quad, const int T, const int Q,
                             const bool wide, const pith_type type) {
-    if (type == PITH_TYPE_Q8_0)
+    if (type == PITH_TYPE_Q8_0 || type == PITH_TYPE_IQ4_NL || type == PITH_TYPE_IQ4_XS) {
         dot_bytes(sum, w, x, j4, jj, first, last, quad, T, Q, wide, type);
-    else
+    } else if (type == FORM_SCALED) { /* codes of 6 bits and sign */
+        dot_words(sum, w, x, start, j4, jj, first, 4, quad, T, Q, wide, type);
+        dot_words(sum, w, x, start, j4, jj, 4, last, quad, T, Q, wide, type);
+    } else {
         dot_words(sum, w, x, start, j4, jj, first, last, quad, T, Q, wide, type);
+    }
 }
 
 #endif

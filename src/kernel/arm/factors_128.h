@@ -2,11 +2,12 @@
  * What a chunk (256 k of 16 rows) and a tile of tokens need besides codes: scales and minima of the
  * rows as floats laid out for the cells of the tier, scales and sums of the tokens. The file that
  * includes this has included dot_neon.h, dot_dotprod.h or dot_i8mm.h before. Why sums start at
- * MAGIC: mul_integer_128.h, the only user. */
+ * MAGIC: tiles_128.h, the only user. */
 #ifndef PITH_KERNEL_ARM_FACTORS_128_H
 #define PITH_KERNEL_ARM_FACTORS_128_H
 
 #include "kernel/arm/row_scales_128.h"
+#include "kernel/expanded.h"
 
 #define MAGIC PITH_ROUND_MAGIC
 
@@ -15,79 +16,131 @@ enum {
     ROW_FLOATS = 16 * CELL_TOKENS /* a factor of 16 rows, laid out for cells */
 };
 
-/* Scales and minima of a chunk. */
-typedef struct factors {
-    float d[GROUPS][ROW_FLOATS];        /* K types: d[0] */
-    float scale[GROUPS][2][ROW_FLOATS]; /* integer scales of K types; Q6_K: s0 - s1, s1 */
-    float shift[GROUPS][2][ROW_FLOATS]; /* -scale * MAGIC */
-    float minimum[GROUPS][ROW_FLOATS];
+/* Scales and minima of a chunk: expanded.h's, laid out for cells. */
+typedef struct cell_factors {
+    float d[GROUPS][ROW_FLOATS];          /* K types: d[0] */
+    float scale[GROUPS][2][ROW_FLOATS];   /* has_scales; two parts: s0 - s1, s1. Or FORM_FLOATS */
+    float shift[GROUPS][2][ROW_FLOATS];   /* has_scales: -scale * MAGIC */
+    float minimum[GROUPS][2][ROW_FLOATS]; /* of parts */
     float dmin[ROW_FLOATS];
-} factors;
+} cell_factors;
 
 /* What a chunk of a tile's tokens needs besides codes. */
 typedef struct scalars {
     float d[GROUPS][TILE], d_sum[GROUPS][TILE];
-    int32_t start[GROUPS][2][TILE]; /* less the offset of packed codes; part 0: from MAGIC */
+    float half_sum[2][GROUPS][TILE]; /* sum16 of each part: has_half_minima */
+    int32_t start[GROUPS][2][TILE];  /* less the offset of packed codes; part 0: from MAGIC */
 } scalars;
 
+ALWAYS_INLINE void factors_rows(float *out, const float32x4_t rows[4]) {
+    UNROLL for (int q = 0; q < 4; q++) {
+        factor_store(out, q, rows[q]);
+    }
+}
+
 ALWAYS_INLINE void factors_f16(float *out, const uint16_t *half) {
+    float32x4_t rows[4];
+    rows_f16(rows, half);
+    factors_rows(out, rows);
+}
+
+/* Whole scales of a quad, with their shift. */
+ALWAYS_INLINE void scale_store(float *scale, float *shift, int quad, float32x4_t rows) {
+    factor_store(scale, quad, rows);
+    factor_store(shift, quad, vmulq_n_f32(rows, -MAGIC));
+}
+
+/* 16 words as scales. */
+ALWAYS_INLINE void scales_store(float *scale, float *shift, int16x8_t low, int16x8_t high) {
+    float32x4_t rows[4];
+    floats_of(rows, low, high);
     UNROLL for (int q = 0; q < 4; q++) {
-        factor_store(out, q, vec_load_f16(half + 4 * q));
+        scale_store(scale, shift, q, rows[q]);
     }
 }
 
-/* 16 words as floats; as scales with their shift. */
-ALWAYS_INLINE void factors_words(float *out, float *shift, int16x8_t low, int16x8_t high) {
-    float32x4_t v[4] = {
-        vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))), vcvtq_f32_s32(vmovl_high_s16(low)),
-        vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))), vcvtq_f32_s32(vmovl_high_s16(high))};
-    UNROLL for (int q = 0; q < 4; q++) {
-        factor_store(out, q, v[q]);
-        if (shift) factor_store(shift, q, vmulq_n_f32(v[q], -MAGIC));
+/* Group j of a type in blocks of 256. */
+ALWAYS_INLINE void factors_group(cell_factors *f, const row_scales *s, const uint8_t *panel, int j,
+                                 const pith_type type) {
+    const int parts = n_part(type);
+    int8x16_t last = sub_scale(s, panel, parts * j + parts - 1, type);
+    if (parts == 2) {
+        int8x16_t first = sub_scale(s, panel, 2 * j, type);
+        scales_store(f->scale[j][0], f->shift[j][0],
+                     vsubl_s8(vget_low_s8(first), vget_low_s8(last)), vsubl_high_s8(first, last));
+    }
+    scales_store(f->scale[j][parts - 1], f->shift[j][parts - 1], vmovl_s8(vget_low_s8(last)),
+                 vmovl_high_s8(last));
+    for (int part = 0; has_minima(type) && part < parts; part++) {
+        float32x4_t minimum[4];
+        floats_of_u8(minimum, s->minimum[parts * j + part]);
+        factors_rows(f->minimum[j][part], minimum);
     }
 }
 
-ALWAYS_INLINE void factors_bytes(float *out, float *shift, uint8x16_t bytes) {
-    factors_words(out, shift, vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(bytes))),
-                  vreinterpretq_s16_u16(vmovl_high_u8(bytes)));
-}
-
-/* Of Q4_K and Q5_K. */
-ALWAYS_INLINE void factors_k(factors *f, const uint8_t *panel) {
-    const pith_panel_q4_k *b = (const void *)panel; /* the fields used here are the same in Q5_K */
+ALWAYS_INLINE void factors_super(cell_factors *f, const uint8_t *panel, const pith_type type) {
     row_scales s;
-    scales_k(&s, panel);
-    for (int j = 0; j < GROUPS; j++) {
-        factors_bytes(f->scale[j][0], f->shift[j][0], vreinterpretq_u8_s8(s.scale[j]));
-        factors_bytes(f->minimum[j], NULL, s.minimum[j]);
-    }
-    factors_f16(f->d[0], b->d);
-    factors_f16(f->dmin, b->dmin);
+    row_scales_read(&s, panel, type);
+    for (int j = 0; has_scales(type) && j < GROUPS; j++) factors_group(f, &s, panel, j, type);
+    factors_rows(f->d[0], s.d);
+    if (has_minima(type)) factors_rows(f->dmin, s.dmin);
 }
 
-ALWAYS_INLINE void factors_read(factors *f, const uint8_t *panel, int n, const pith_type type) {
-    if (type == PITH_TYPE_Q6_K) {
-        const pith_panel_q6_k *b = (const void *)panel;
-        for (int j = 0; j < GROUPS; j++) {
-            int8x16_t s0 = vld1q_s8(b->scales[2 * j]), s1 = vld1q_s8(b->scales[2 * j + 1]);
-            factors_words(f->scale[j][0], f->shift[j][0],
-                          vsubl_s8(vget_low_s8(s0), vget_low_s8(s1)), vsubl_high_s8(s0, s1));
-            factors_words(f->scale[j][1], f->shift[j][1], vmovl_s8(vget_low_s8(s1)),
-                          vmovl_high_s8(s1));
-        }
-        factors_f16(f->d[0], b->d);
-        return;
+/* 2^(e - 128) of 16 rows. Bits: the larger of (e - 1) << 23 and, for the subnormal e = 0 and 1,
+ * (e + 1) << 21; computed in their upper halves. */
+ALWAYS_INLINE void factors_e8m0(float *out, const uint8_t *at) {
+    uint8x16_t e = vld1q_u8(at);
+    int16x8_t bits[2] = {vreinterpretq_s16_u16(vshll_n_u8(vget_low_u8(e), 5)),
+                         vreinterpretq_s16_u16(vshll_high_n_u8(e, 5))};
+    UNROLL for (int i = 0; i < 2; i++) {
+        bits[i] = vmaxq_s16(vsubq_s16(vshlq_n_s16(bits[i], 2), vdupq_n_s16(1 << 7)),
+                            vaddq_s16(bits[i], vdupq_n_s16(1 << 5)));
+        factor_store(out, 2 * i, vreinterpretq_f32_s32(vshll_n_s16(vget_low_s16(bits[i]), 16)));
+        factor_store(out, 2 * i + 1, vreinterpretq_f32_s32(vshll_high_n_s16(bits[i], 16)));
     }
+}
+
+ALWAYS_INLINE void factors_read(cell_factors *f, const uint8_t *panel, int n,
+                                const pith_type type) {
     if (is_super(type)) {
-        factors_k(f, panel);
+        factors_super(f, panel, type);
         return;
     }
-    for (int j = 0; j < n; j++) {
-        const uint16_t *half =
-            (const uint16_t *)(const void *)(panel + (size_t)j * block_bytes(type));
-        factors_f16(f->d[j], half);
-        if (has_minima(type)) factors_f16(f->minimum[j], half + PITH_PANEL_ROWS);
+    for (int j = 0; j < n; j++, panel += block_bytes(type)) {
+        const uint16_t *half = (const uint16_t *)(const void *)panel;
+        if (type == PITH_TYPE_MXFP4)
+            factors_e8m0(f->d[j], panel);
+        else
+            factors_f16(f->d[j], half);
+        if (has_minima(type)) factors_f16(f->minimum[j][0], half + PITH_PANEL_ROWS);
     }
+}
+
+/* Of a form: group j, quad q of what was expanded. */
+ALWAYS_INLINE void factors_form(cell_factors *f, const factors *from, int j, int q,
+                                const pith_type form) {
+    float32x4_t first = vld1q_f32(from->scale[j][0] + 4 * q),
+                second = vld1q_f32(from->scale[j][1] + 4 * q);
+    switch (form) {
+    case FORM_GROUP: factor_store(f->d[j], q, vld1q_f32(from->d[j] + 4 * q)); break;
+    case FORM_SCALED: scale_store(f->scale[j][0], f->shift[j][0], q, first); break;
+    case FORM_HALVES:
+        scale_store(f->scale[j][0], f->shift[j][0], q, vsubq_f32(first, second));
+        scale_store(f->scale[j][1], f->shift[j][1], q, second);
+        break;
+    default: /* FORM_FLOATS */
+        factor_store(f->scale[j][0], q, first);
+        factor_store(f->scale[j][1], q, second);
+    }
+}
+
+ALWAYS_INLINE void factors_expanded(cell_factors *f, const factors *from, int n,
+                                    const pith_type form) {
+    for (int j = 0; j < n; j++) UNROLL for (int q = 0; q < 4; q++) {
+            factors_form(f, from, j, q, form);
+        }
+    for (int q = 0; is_super(form) && q < 4; q++)
+        factor_store(f->d[0], q, vld1q_f32(from->d[0] + 4 * q));
 }
 
 /* out[j][t] = x[t][j] for 4 rows of 8. */
@@ -102,6 +155,17 @@ ALWAYS_INLINE void transpose(float (*out)[TILE], const float32x4_t x[TILE][2]) {
     }
 }
 
+/* Sums of half groups of 8 groups, of part `part`. */
+ALWAYS_INLINE void half_sums_whole(scalars *v, const pith_q8 *q8, size_t at, const int part) {
+    float32x4_t sum[TILE][2];
+    UNROLL for (int t = 0; t < TILE; t++) {
+        int16x8_t both = vld2q_s16(q8->sum16 + 2 * (at + (size_t)t * q8->d_stride)).val[part];
+        sum[t][0] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(both)));
+        sum[t][1] = vcvtq_f32_s32(vmovl_high_s16(both));
+    }
+    transpose(v->half_sum[part], sum);
+}
+
 /* 4 tokens and 8 groups. */
 ALWAYS_INLINE void scalars_whole(scalars *v, const pith_q8 *q8, size_t at, const pith_type type) {
     float32x4_t d[TILE][2], d_sum[TILE][2];
@@ -113,27 +177,37 @@ ALWAYS_INLINE void scalars_whole(scalars *v, const pith_q8 *q8, size_t at, const
         }
     }
     transpose(v->d, d);
-    if (has_minima(type)) transpose(v->d_sum, d_sum);
+    if (has_half_minima(type)) {
+        half_sums_whole(v, q8, at, 0);
+        half_sums_whole(v, q8, at, 1);
+    } else if (has_minima(type)) {
+        transpose(v->d_sum, d_sum);
+    }
+}
+
+/* Group j of token t, which is group `at` of all. */
+ALWAYS_INLINE void scalars_of(scalars *v, const pith_q8 *q8, size_t at, size_t j, uint32_t t,
+                              const pith_type type) {
+    const int16_t *sum16 = q8->sum16 + 2 * at;
+    const int parts = n_part(type), offset = code_offset(type);
+    v->d[j][t] = q8->d[at];
+    v->d_sum[j][t] = q8->d[at] * (float)q8->sum[at];
+    for (int p = 0; has_half_minima(type) && p < 2; p++) v->half_sum[p][j][t] = (float)sum16[p];
+    if (offset == 0) return;
+    v->start[j][0][t] = MAGIC_BITS - offset * (parts == 1 ? q8->sum[at] : sum16[0]);
+    if (parts == 2) v->start[j][1][t] = -offset * sum16[1];
 }
 
 /* Of the first `valid` tokens; the last one stands for the others. */
 ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, uint32_t valid, int n,
                                 const int T, const bool wide, const pith_type type) {
-    const int parts = n_part(type);
     if (wide && T == TILE && valid == TILE && n == GROUPS) {
         scalars_whole(v, q8, at, type);
         return;
     }
     for (uint32_t t = 0; t < (uint32_t)T; t++) {
         size_t row = at + (t < valid ? t : valid - 1) * q8->d_stride;
-        for (size_t j = 0; j < (size_t)n; j++) {
-            v->d[j][t] = q8->d[row + j];
-            v->d_sum[j][t] = q8->d[row + j] * (float)q8->sum[row + j];
-            for (size_t p = 0; !wide && p < (size_t)parts; p++)
-                v->start[j][p][t] = (p == 0 ? MAGIC_BITS : 0) -
-                                    code_offset(type) * (parts == 1 ? q8->sum[row + j]
-                                                                    : q8->sum16[2 * (row + j) + p]);
-        }
+        for (size_t j = 0; j < (size_t)n; j++) scalars_of(v, q8, row + j, j, t, type);
     }
 }
 

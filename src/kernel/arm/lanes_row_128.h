@@ -6,6 +6,7 @@
 #define PITH_KERNEL_ARM_LANES_ROW_128_H
 
 #include "kernel/arm/codes_128.h"
+#include "kernel/expanded.h"
 
 enum { CELL_TOKENS = 1 };
 
@@ -30,6 +31,13 @@ ALWAYS_INLINE void unpacked_store(int8_t *out, int j, int i, int quad, int8x16_t
     int8_t *at = out + (size_t)(8 * j + i) * 64 + 16 * (size_t)quad;
     vst1q_s8(at, first);
     vst1q_s8(at + 64, second);
+}
+
+/* Unpacked codes of n groups: expanded ones are as they should be. */
+ALWAYS_INLINE const int8_t *unpacked_from(const expanded *e, int8_t *codes, int n) {
+    (void)codes;
+    (void)n;
+    return (const int8_t *)e->code;
 }
 
 ALWAYS_INLINE int8x16_t code_at(const chunk *w, int j4, const int jj, const int i, int quad,

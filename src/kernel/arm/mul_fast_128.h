@@ -5,7 +5,7 @@
  *
  * 256 k of up to PANELS panels are requantized (requantize_128.h) for up to PASS tokens, which pass
  * over them in tiles of 48 outputs. Every 64 k a tile's 12 sums become floats: a subtraction, since
- * sums start at the bits of MAGIC (mul_integer_128.h; |dot| <= 64 * 127 * 127 < 2^22), and an fma.
+ * sums start at the bits of MAGIC (tiles_128.h; |dot| <= 64 * 127 * 127 < 2^22), and an fma.
  * So beside two float operations there are 16 SDOT or 8 SMMLA.
  * Registers: 12 sums, 12 chains u, operands. Storing chains every 64 k would cost as much as one of
  * the float operations, so the tile is no larger. */
@@ -116,14 +116,20 @@ static void store_all(const fast_chains *c, float *y, size_t y_stride, uint32_t 
     }
 }
 
+/* Panel bytes of 256 k. */
+ALWAYS_INLINE size_t super_bytes(const pith_type type) {
+    const expansion how = expansion_of(type);
+    return how.expand ? how.chunk_bytes : chunk_bytes(type);
+}
+
 ALWAYS_INLINE void codes_read(fast_codes *out, const uint8_t *panel, const pith_type type) {
     float32x4_t scale[4];
     requantize(out->code, scale, panel, type);
     UNROLL for (int q = 0; q < 4; q++) {
         factor_store(out->scale, q, scale[q]);
     }
-    for (size_t i = 0; i < chunk_bytes(type); i += 64)
-        __builtin_prefetch(panel + chunk_bytes(type) + i);
+    for (size_t i = 0; i < super_bytes(type); i += 64)
+        __builtin_prefetch(panel + super_bytes(type) + i);
 }
 
 /* n panels from `panel` on with up to PASS tokens from t0. */
@@ -132,7 +138,7 @@ ALWAYS_INLINE void pass(const pith_mul *args, const uint8_t *panel, uint32_t n, 
     fast_codes w[PANELS];
     fast_chains c[PANELS];
     memset(c, 0, sizeof c);
-    for (uint32_t b = 0; b < args->k / PITH_FAST_BLOCK; b++, panel += chunk_bytes(type)) {
+    for (uint32_t b = 0; b < args->k / PITH_FAST_BLOCK; b++, panel += super_bytes(type)) {
         for (uint32_t p = 0; p < n; p++) codes_read(&w[p], panel + p * args->panel_bytes, type);
         tiles(args->q8, w, c, n, t0, n_token, b);
     }

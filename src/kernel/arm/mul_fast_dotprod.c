@@ -29,3 +29,27 @@ void pith_mul_fast_iq4_xs_dotprod(const pith_mul *args) {
 void pith_mul_fast_tq2_0_dotprod(const pith_mul *args) {
     mul_fast(args, PITH_TYPE_TQ2_0);
 }
+void pith_mul_fast_iq1_s_dotprod(const pith_mul *args) {
+    mul_fast(args, PITH_TYPE_IQ1_S);
+}
+void pith_mul_fast_iq1_m_dotprod(const pith_mul *args) {
+    mul_fast(args, PITH_TYPE_IQ1_M);
+}
+void pith_mul_fast_iq2_xxs_dotprod(const pith_mul *args) {
+    mul_fast(args, PITH_TYPE_IQ2_XXS);
+}
+void pith_mul_fast_iq2_xs_dotprod(const pith_mul *args) {
+    mul_fast(args, PITH_TYPE_IQ2_XS);
+}
+void pith_mul_fast_iq2_s_dotprod(const pith_mul *args) {
+    mul_fast(args, PITH_TYPE_IQ2_S);
+}
+void pith_mul_fast_iq3_xxs_dotprod(const pith_mul *args) {
+    mul_fast(args, PITH_TYPE_IQ3_XXS);
+}
+void pith_mul_fast_iq3_s_dotprod(const pith_mul *args) {
+    mul_fast(args, PITH_TYPE_IQ3_S);
+}
+void pith_mul_fast_tq1_0_dotprod(const pith_mul *args) {
+    mul_fast(args, PITH_TYPE_TQ1_0);
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NEON products of quantized weights: the kernels of mul_integer_128.h, compiled with the dot
  * product of dot_neon.h (smull, smlal). Contract: pith_mul in kernel.h; bits:
- * ref/mul_integer_ref.c. Only the choice of dot product and the suffix of the names live here. Read
+ * ref/mul_*_ref.c. Only the choice of dot product and the suffix of the names live here. Read
  * next: mul_integer_128.h. */
 #include "kernel/arm/dot_neon.h"
 
@@ -31,4 +31,22 @@ void pith_mul_q5_k_neon(const pith_mul *args) {
 }
 void pith_mul_q6_k_neon(const pith_mul *args) {
     mul_integer(args, PITH_TYPE_Q6_K);
+}
+void pith_mul_iq4_nl_neon(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_IQ4_NL);
+}
+void pith_mul_iq4_xs_neon(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_IQ4_XS);
+}
+void pith_mul_mxfp4_neon(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_MXFP4);
+}
+void pith_mul_q2_k_neon(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q2_K);
+}
+void pith_mul_q3_k_neon(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_Q3_K);
+}
+void pith_mul_tq2_0_neon(const pith_mul *args) {
+    mul_integer(args, PITH_TYPE_TQ2_0);
 }

@@ -51,3 +51,71 @@ void pith_pack_q6_k_neon(void *panel, const void *rows, size_t row_bytes, uint32
                          uint32_t k) {
     pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q6_K);
 }
+void pith_pack_iq4_nl_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ4_NL);
+}
+void pith_pack_iq4_xs_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ4_XS);
+}
+void pith_pack_mxfp4_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_MXFP4);
+}
+void pith_pack_nvfp4_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_NVFP4);
+}
+void pith_pack_q2_k_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q2_K);
+}
+void pith_pack_q3_k_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q3_K);
+}
+void pith_pack_iq1_s_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ1_S);
+}
+void pith_pack_iq1_m_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ1_M);
+}
+void pith_pack_iq2_xxs_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ2_XXS);
+}
+void pith_pack_iq2_xs_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                           uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ2_XS);
+}
+void pith_pack_iq2_s_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ2_S);
+}
+void pith_pack_iq3_xxs_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                            uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ3_XXS);
+}
+void pith_pack_iq3_s_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_IQ3_S);
+}
+void pith_pack_tq1_0_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_TQ1_0);
+}
+void pith_pack_tq2_0_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                          uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_TQ2_0);
+}
+void pith_pack_q1_0_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q1_0);
+}
+void pith_pack_q2_0_neon(void *panel, const void *rows, size_t row_bytes, uint32_t n_row,
+                         uint32_t k) {
+    pack(panel, rows, row_bytes, n_row, k, PITH_TYPE_Q2_0);
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A super-block of a panel -> signed codes under one scale a row, in the tier's order of unpacked
- * codes (fast contract: pith_mul in kernel.h; definition: ref/mul_fast_ref.c). The file that
- * includes this has included dot_dotprod.h or dot_i8mm.h. User: mul_fast_128.h.
+ * codes (fast contract: pith_mul in kernel.h; definition: ref/mul_fast_ref.c). Types of expansion.h
+ * are expanded before. The file that includes this has included dot_dotprod.h or dot_i8mm.h. User:
+ * mul_fast_128.h.
  *
  * code' = (code * factor + start) >> 8 in 16-bit words, even and odd bytes apart; the high bytes of
  * both are woven back by one instruction. A register holds 4 k of 4 rows, so factor and start of a
@@ -10,6 +11,7 @@
 #ifndef PITH_KERNEL_ARM_REQUANTIZE_128_H
 #define PITH_KERNEL_ARM_REQUANTIZE_128_H
 
+#include "kernel/arm/expansion_128.h"
 #include "kernel/arm/row_scales_128.h"
 #include "kernel/fast_scale.h"
 
@@ -23,34 +25,50 @@ typedef struct word_affine {
     int16x8_t factor, start;
 } word_affine;
 
-/* Largest magnitude of a code without its offset; the same numbers: ref/mul_*_ref.c. */
-ALWAYS_INLINE float code_max(pith_type type) {
-    switch (type) {
-    case PITH_TYPE_Q2_K: return 3.0f;
-    case PITH_TYPE_Q3_K: return 4.0f;
-    case PITH_TYPE_Q4_K: return 15.0f;
-    case PITH_TYPE_Q5_K: return 31.0f;
-    case PITH_TYPE_Q6_K: return 32.0f;
-    case PITH_TYPE_IQ4_XS: return 127.0f;
-    default: return 2.0f; /* TQ2_0 */
+/* A super-block that is read: where its codes are, its scales. */
+typedef struct super_block {
+    const uint8_t *panel;
+    const expanded *e; /* of types that are expanded */
+    row_scales s;      /* of the others; d of all */
+} super_block;
+
+/* Sub-blocks with a scale of their own in a group of 32. */
+ALWAYS_INLINE int n_scale(const pith_type type) {
+    return n_part(form_of(type));
+}
+
+/* Codes are signed: 128 is added, since words are made of unsigned bytes. */
+ALWAYS_INLINE bool is_signed(const pith_type type) {
+    return is_form(form_of(type)) || type == PITH_TYPE_IQ4_XS;
+}
+
+ALWAYS_INLINE uint8x16_t code_unsigned(const super_block *w, int j4, const int jj, const int i,
+                                       int quad, const pith_type type) {
+    uint8x16_t code = is_form(form_of(type)) ? vld1q_u8(w->e->code[j4 + jj][i] + 16 * quad)
+                                             : code_quad(w->panel, j4, jj, i, quad, type);
+    return is_signed(type) ? veorq_u8(code, vdupq_n_u8(128)) : code;
+}
+
+ALWAYS_INLINE void scales_of(float32x4_t scale[4], const super_block *w, int i,
+                             const pith_type type) {
+    const int parts = n_scale(type);
+    if (is_form(form_of(type))) {
+        UNROLL for (int q = 0; q < 4; q++) {
+            scale[q] = vld1q_f32(w->e->f.scale[i / parts][i % parts] + 4 * q);
+        }
+    } else {
+        int8x16_t bytes = sub_scale(&w->s, w->panel, i, type);
+        floats_of(scale, vmovl_s8(vget_low_s8(bytes)), vmovl_high_s8(bytes));
     }
 }
 
-ALWAYS_INLINE void floats_of(float32x4_t out[4], int16x8_t low, int16x8_t high) {
-    out[0] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(low)));
-    out[1] = vcvtq_f32_s32(vmovl_high_s16(low));
-    out[2] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(high)));
-    out[3] = vcvtq_f32_s32(vmovl_high_s16(high));
-}
-
 /* Sub-block i of 16 rows; amax of each row so far. */
-ALWAYS_INLINE void affine_read(affine a[4], uint32x4_t amax[4], const row_scales *s, int i,
+ALWAYS_INLINE void affine_read(affine a[4], uint32x4_t amax[4], const super_block *w, int i,
                                const pith_type type) {
+    const row_scales *s = &w->s;
     float32x4_t scale[4], minimum[4];
-    floats_of(scale, vmovl_s8(vget_low_s8(s->scale[i])), vmovl_high_s8(s->scale[i]));
-    if (has_minima(type))
-        floats_of(minimum, vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s->minimum[i]))),
-                  vreinterpretq_s16_u16(vmovl_high_u8(s->minimum[i])));
+    scales_of(scale, w, i, type);
+    if (has_minima(type)) floats_of_u8(minimum, s->minimum[i]);
     UNROLL for (int q = 0; q < 4; q++) {
         a[q].scale = vmulq_f32(s->d[q], scale[q]);
         a[q].start = vec_set(0.0f);
@@ -58,7 +76,7 @@ ALWAYS_INLINE void affine_read(affine a[4], uint32x4_t amax[4], const row_scales
             a[q].start = vnegq_f32(vmulq_f32(s->dmin[q], minimum[q]));
             amax[q] = vmaxq_u32(amax[q], vec_magnitude(a[q].start));
         }
-        float32x4_t end = vec_fma(a[q].scale, vec_set(code_max(type)), a[q].start);
+        float32x4_t end = vec_fma(a[q].scale, vec_set(fast_code_max(type)), a[q].start);
         amax[q] = vmaxq_u32(amax[q], vec_magnitude(end));
     }
 }
@@ -73,7 +91,8 @@ ALWAYS_INLINE int16x8_t word_twice(int32x4_t v) {
 ALWAYS_INLINE word_affine words_of(const affine *a, float32x4_t by, const pith_type type) {
     int32x4_t factor = vcvtnq_s32_f32(vmulq_f32(a->scale, by)), start = vdupq_n_s32(128);
     if (has_minima(type)) start = vaddq_s32(start, vcvtnq_s32_f32(vmulq_f32(a->start, by)));
-    if (code_offset(type) != 0) start = vmlsq_s32(start, factor, vdupq_n_s32(code_offset(type)));
+    const int offset = is_signed(type) ? 128 : code_offset(type);
+    if (offset != 0) start = vmlsq_s32(start, factor, vdupq_n_s32(offset));
     return (word_affine){word_twice(factor), word_twice(start)};
 }
 
@@ -88,28 +107,46 @@ ALWAYS_INLINE int8x16_t requantized(uint8x16_t code, const word_affine *w) {
 }
 
 /* Group j4 + jj; w: of its sub-blocks and quads. */
-ALWAYS_INLINE void requantize_group(int8_t *out, const uint8_t *panel, int j4, const int jj,
+ALWAYS_INLINE void requantize_group(int8_t *out, const super_block *super, int j4, const int jj,
                                     const word_affine w[2][4], const pith_type type) {
     for (int q = 0; q < 4; q++) {
         UNROLL for (int i = 0; i < 8; i += 2) {
-            const word_affine *by = &w[n_part(type) == 2 ? i / 4 : 0][q];
-            int8x16_t first = requantized(code_quad(panel, j4, jj, i, q, type), by),
-                      second = requantized(code_quad(panel, j4, jj, i + 1, q, type), by);
+            const word_affine *by = &w[n_scale(type) == 2 ? i / 4 : 0][q];
+            int8x16_t first = requantized(code_unsigned(super, j4, jj, i, q, type), by),
+                      second = requantized(code_unsigned(super, j4, jj, i + 1, q, type), by);
             unpacked_store(out, j4 + jj, i, q, first, second);
         }
+    }
+}
+
+/* e: where codes may be expanded to. */
+ALWAYS_INLINE void super_read(super_block *w, const uint8_t *panel, expanded *e,
+                              const pith_type type) {
+    const expansion how = expansion_of(type);
+    w->panel = panel;
+    w->e = e;
+    if (!how.expand) {
+        row_scales_read(&w->s, panel, type);
+        return;
+    }
+    how.expand(e, panel, GROUPS);
+    read_again();
+    UNROLL for (int q = 0; q < 4; q++) {
+        w->s.d[q] = vld1q_f32(e->f.d[0] + 4 * q);
     }
 }
 
 /* out: CODE_BYTES; d: the scales of the rows. */
 ALWAYS_INLINE void requantize(int8_t *out, float32x4_t d[4], const uint8_t *panel,
                               const pith_type type) {
-    const int parts = n_part(type);
-    row_scales s;
+    const int parts = n_scale(type);
+    expanded e;
+    super_block super;
     affine a[MAX_SUB][4];
     uint32x4_t amax[4] = {vdupq_n_u32(0), vdupq_n_u32(0), vdupq_n_u32(0), vdupq_n_u32(0)};
     float32x4_t by[4];
-    row_scales_read(&s, panel, type);
-    for (int i = 0; i < parts * GROUPS; i++) affine_read(a[i], amax, &s, i, type);
+    super_read(&super, panel, &e, type);
+    for (int i = 0; i < parts * GROUPS; i++) affine_read(a[i], amax, &super, i, type);
     UNROLL for (int q = 0; q < 4; q++) {
         vec_row_scale(vreinterpretq_f32_u32(amax[q]), &d[q], &by[q]);
         by[q] = vmulq_n_f32(by[q], 256.0f);
@@ -122,7 +159,7 @@ ALWAYS_INLINE void requantize(int8_t *out, float32x4_t d[4], const uint8_t *pane
                     w[part][q] = words_of(&a[parts * (j4 + jj) + part][q], by[q], type);
                 }
             }
-            requantize_group(out, panel, j4, jj, (const word_affine(*)[4])w, type);
+            requantize_group(out, &super, j4, jj, (const word_affine(*)[4])w, type);
         }
     }
 }

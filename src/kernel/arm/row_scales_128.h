@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The integer scales and minima of a super-block (256 k of 16 rows) as bytes, one vector a
  * sub-block, in the order of the panel's rows (layouts: panel.h). Exact products make factors of
- * those of Q4_K and Q5_K (factors_128.h), the fast contract requantizes with all of them
- * (requantize_128.h). */
+ * them (factors_128.h), the fast contract requantizes with them (requantize_128.h). */
 #ifndef PITH_KERNEL_ARM_ROW_SCALES_128_H
 #define PITH_KERNEL_ARM_ROW_SCALES_128_H
 
@@ -13,7 +12,7 @@ enum { MAX_SUB = 2 * GROUPS };
 
 /* Sub-block s: 32 k, or 16 where a type has two parts a group (n_part). */
 typedef struct row_scales {
-    int8x16_t scale[MAX_SUB];
+    int8x16_t scale[MAX_SUB];    /* but for Q6_K (sub_scale), and TQ2_0: all are 1 */
     uint8x16_t minimum[MAX_SUB]; /* has_minima */
     float32x4_t d[4], dmin[4];   /* 16 rows */
 } row_scales;
@@ -23,7 +22,7 @@ ALWAYS_INLINE int8x16_t as_signed(uint8x16_t v) {
 }
 
 /* The 6-bit fields of Q4_K and Q5_K. */
-ALWAYS_INLINE void scales_k(row_scales *s, const uint8_t *panel) {
+ALWAYS_INLINE void row_scales_k(row_scales *s, const uint8_t *panel) {
     const pith_panel_q4_k *b = (const void *)panel; /* the fields used here are the same in Q5_K */
     const uint8x16_t six = vdupq_n_u8(63), four = vdupq_n_u8(15), two = vdupq_n_u8(0x30);
     for (int j = 0; j < 4; j++) {
@@ -54,7 +53,7 @@ ALWAYS_INLINE int8x16_t scale_6(uint8x16_t low, uint8x16_t high, const int i) {
 }
 
 /* Bytes 0..3 of the rows' words are the vectors of vld4, bytes 0 and 1 those of vld2. */
-ALWAYS_INLINE void scales_iq4_xs(row_scales *s, const pith_panel_iq4_xs *b) {
+ALWAYS_INLINE void row_scales_iq4_xs(row_scales *s, const pith_panel_iq4_xs *b) {
     uint8x16x4_t low = vld4q_u8(b->scales_l);
     uint8x16x2_t high = vld2q_u8((const uint8_t *)b->scales_h);
     UNROLL for (int j = 0; j < GROUPS; j++) {
@@ -62,7 +61,7 @@ ALWAYS_INLINE void scales_iq4_xs(row_scales *s, const pith_panel_iq4_xs *b) {
     }
 }
 
-ALWAYS_INLINE void scales_q2_k(row_scales *s, const pith_panel_q2_k *b) {
+ALWAYS_INLINE void row_scales_q2_k(row_scales *s, const pith_panel_q2_k *b) {
     UNROLL for (int i = 0; i < 4; i++) {
         uint8x16x4_t v = vld4q_u8(b->scales[i]);
         UNROLL for (int j = 0; j < 4; j++) {
@@ -72,12 +71,25 @@ ALWAYS_INLINE void scales_q2_k(row_scales *s, const pith_panel_q2_k *b) {
     }
 }
 
-ALWAYS_INLINE void scales_q3_k(row_scales *s, const pith_panel_q3_k *b) {
+ALWAYS_INLINE void row_scales_q3_k(row_scales *s, const pith_panel_q3_k *b) {
     uint8x16x4_t low[2] = {vld4q_u8(b->scales[0]), vld4q_u8(b->scales[1])},
                  high = vld4q_u8(b->scales[2]);
     UNROLL for (int i = 0; i < MAX_SUB; i++) {
         s->scale[i] = scale_6(half_of(low[i % 8 / 4].val[i % 4], i / 8), high.val[i % 4], i / 4);
     }
+}
+
+/* 16 words as floats. */
+ALWAYS_INLINE void floats_of(float32x4_t out[4], int16x8_t low, int16x8_t high) {
+    out[0] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(low)));
+    out[1] = vcvtq_f32_s32(vmovl_high_s16(low));
+    out[2] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(high)));
+    out[3] = vcvtq_f32_s32(vmovl_high_s16(high));
+}
+
+ALWAYS_INLINE void floats_of_u8(float32x4_t out[4], uint8x16_t v) {
+    floats_of(out, vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(v))),
+              vreinterpretq_s16_u16(vmovl_high_u8(v)));
 }
 
 ALWAYS_INLINE void rows_f16(float32x4_t out[4], const uint16_t *half) {
@@ -92,16 +104,21 @@ ALWAYS_INLINE void row_scales_read(row_scales *s, const uint8_t *panel, const pi
     if (has_minima(type)) rows_f16(s->dmin, half + PITH_PANEL_ROWS);
     switch (type) {
     case PITH_TYPE_Q4_K:
-    case PITH_TYPE_Q5_K: scales_k(s, panel); break;
-    case PITH_TYPE_Q2_K: scales_q2_k(s, (const void *)panel); break;
-    case PITH_TYPE_Q3_K: scales_q3_k(s, (const void *)panel); break;
-    case PITH_TYPE_IQ4_XS: scales_iq4_xs(s, (const void *)panel); break;
-    case PITH_TYPE_TQ2_0:
-        for (int j = 0; j < GROUPS; j++) s->scale[j] = vdupq_n_s8(1);
-        break;
-    default: /* Q6_K */
-        for (int i = 0; i < MAX_SUB; i++)
-            s->scale[i] = vld1q_s8(((const pith_panel_q6_k *)(const void *)panel)->scales[i]);
+    case PITH_TYPE_Q5_K: row_scales_k(s, panel); break;
+    case PITH_TYPE_Q2_K: row_scales_q2_k(s, (const void *)panel); break;
+    case PITH_TYPE_Q3_K: row_scales_q3_k(s, (const void *)panel); break;
+    case PITH_TYPE_IQ4_XS: row_scales_iq4_xs(s, (const void *)panel); break;
+    default: break;
+    }
+}
+
+/* The scale of sub-block i of the panel that s was read from. */
+ALWAYS_INLINE int8x16_t sub_scale(const row_scales *s, const uint8_t *panel, int i,
+                                  const pith_type type) {
+    switch (type) {
+    case PITH_TYPE_Q6_K: return vld1q_s8(((const pith_panel_q6_k *)(const void *)panel)->scales[i]);
+    case PITH_TYPE_TQ2_0: return vdupq_n_s8(1);
+    default: return s->scale[i];
     }
 }
 

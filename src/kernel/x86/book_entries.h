@@ -1,34 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Entries of code books for the rows of a panel, and prefetching of the units that hold their
- * indexes: what words_avx2.h and words_avx512.h share, in 128-bit registers.
- *
- * Indexes are read one by one from memory: sixteen loads beat a gather on many machines. at: words
- * of 16 rows, in which an index is the word itself or (is_byte) its first byte. Indexes that were
- * computed must have been stored long before: a vector that is still on its way to the cache is
- * handed on one load a cycle. */
+ * indexes (book_index.h): what words_avx2.h and words_avx512.h share, in 128-bit registers. */
 #ifndef PITH_KERNEL_X86_BOOK_ENTRIES_H
 #define PITH_KERNEL_X86_BOOK_ENTRIES_H
 
-#include "kernel/inline.h"
+#include "kernel/book_index.h"
 
 #include <immintrin.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
 enum { WORDS_AHEAD = 4096 };
 
 /* Where a panel is read from front to back: a later line comes to L1. */
 ALWAYS_INLINE void words_ahead(const void *unit) {
     _mm_prefetch((const char *)unit + WORDS_AHEAD, _MM_HINT_T0);
-}
-
-ALWAYS_INLINE size_t index_at(const uint8_t *at, int row, const bool is_byte) {
-    uint32_t word;
-    if (is_byte) return at[4 * row];
-    memcpy(&word, at + 4 * row, sizeof word);
-    return word;
 }
 
 /* Entries of rows r .. r + 3. */

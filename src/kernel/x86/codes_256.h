@@ -5,11 +5,11 @@
 #ifndef PITH_KERNEL_X86_CODES_256_H
 #define PITH_KERNEL_X86_CODES_256_H
 
-#include "kernel/x86/expanded.h"
+#include "kernel/expanded.h"
 #include "kernel/x86/words_avx2.h"
 #include "quant/grid.h"
 
-#include "kernel/x86/expand_scales.h"
+#include "kernel/expand_scales.h"
 
 enum { GROUPS = EXPANDED_GROUPS };
 

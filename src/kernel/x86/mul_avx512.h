@@ -8,10 +8,10 @@
 #ifndef PITH_KERNEL_X86_MUL_AVX512_H
 #define PITH_KERNEL_X86_MUL_AVX512_H
 
+#include "kernel/expanded.h"
 #include "kernel/inline.h"
 #include "kernel/kernel.h"
 #include "kernel/panel.h"
-#include "kernel/x86/expanded.h"
 
 #include <immintrin.h>
 

@@ -41,8 +41,8 @@ ALWAYS_INLINE void mul_form(const pith_mul *args, const expansion *how, const pi
     }
 }
 
-static void mul_as(const pith_mul *args, const expansion *how) {
-    switch (how->form) {
+static void mul_as(const pith_mul *args, const expansion *how, pith_type form) {
+    switch (form) {
     case FORM_GROUP: mul_form(args, how, FORM_GROUP); break;
     case FORM_HALVES: mul_form(args, how, FORM_HALVES); break;
     case FORM_HALVES_BOOK: mul_form(args, how, FORM_HALVES_BOOK); break;
@@ -53,7 +53,7 @@ static void mul_as(const pith_mul *args, const expansion *how) {
 
 ALWAYS_INLINE void mul_expanded(const pith_mul *args, const pith_type type) {
     const expansion how = expansion_of(type);
-    mul_as(args, &how);
+    mul_as(args, &how, form_of(type));
 }
 
 #endif

@@ -10,7 +10,7 @@
 #include "kernel/x86/words_avx512.h"
 #include "kernel/x86/x86.h"
 
-#include "kernel/x86/expand_grids.h"
+#include "kernel/expand_grids.h"
 
 const wide_type pith_wide_iq4_nl = {expand_iq4_nl, 8 * sizeof(pith_panel_iq4_nl), WIDE_SIGNED, 7,
                                     0};

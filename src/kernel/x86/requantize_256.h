@@ -19,32 +19,6 @@ typedef struct affine {
     floats16 scale, start;
 } affine;
 
-/* Largest magnitude of a code without its offset; the same numbers: ref/mul_*_ref.c. */
-ALWAYS_INLINE float code_max(pith_type type) {
-    switch (type) {
-    case PITH_TYPE_TQ1_0: return 1.0f;
-    case PITH_TYPE_TQ2_0: return 2.0f;
-    case PITH_TYPE_Q2_K: return 3.0f;
-    case PITH_TYPE_Q3_K: return 4.0f;
-    case PITH_TYPE_IQ1_S:
-    case PITH_TYPE_IQ1_M: return 9.0f;
-    case PITH_TYPE_Q4_K:
-    case PITH_TYPE_IQ3_S: return 15.0f;
-    case PITH_TYPE_Q5_K: return 31.0f;
-    case PITH_TYPE_Q6_K: return 32.0f;
-    case PITH_TYPE_IQ2_XXS:
-    case PITH_TYPE_IQ2_XS:
-    case PITH_TYPE_IQ2_S: return 43.0f;
-    case PITH_TYPE_IQ3_XXS: return 62.0f;
-    default: return 127.0f; /* IQ4_XS */
-    }
-}
-
-/* Whose form the codes have. */
-ALWAYS_INLINE pith_type form_of(pith_type type) {
-    return expansion_of(type).form;
-}
-
 ALWAYS_INLINE int n_half(pith_type type) {
     return has_halves(form_of(type)) ? 2 : 1;
 }
@@ -68,7 +42,7 @@ ALWAYS_INLINE affine affine_read(const factors *f, int j, int half, lanes16 *ama
         a.start = ps_sub(a.start, ps_mul(ps_load(f->dmin), ps_load(f->minimum[j][half])));
         *amax = larger(*amax, a.start);
     }
-    *amax = larger(*amax, ps_fma(a.scale, ps_all(code_max(type)), a.start));
+    *amax = larger(*amax, ps_fma(a.scale, ps_all(fast_code_max(type)), a.start));
     return a;
 }
 

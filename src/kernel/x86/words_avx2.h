@@ -10,6 +10,8 @@
 
 typedef lanes16 words16;
 
+enum { WORDS_OFFSET = 1 }; /* products take unsigned codes (expand_types.h) */
+
 ALWAYS_INLINE words16 words_load(const void *unit) {
     return lanes_load(unit);
 }

@@ -9,6 +9,8 @@
 
 typedef __m512i words16;
 
+enum { WORDS_OFFSET = 1 }; /* products take unsigned codes (expand_types.h) */
+
 ALWAYS_INLINE words16 words_load(const void *unit) {
     return _mm512_loadu_si512(unit);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The types with code books, IQ1 IQ2 IQ3, expanded: 256 k of a panel (layouts: panel.h) -> bytes
- * and factors (expanded.h). One source for three tiers, as expand_types.h.
+ * and factors (expanded.h). One source for all tiers, as expand_types.h.
  *
  * An index is 8 (IQ3: 4) consecutive k of a row, so the entries of 16 rows make two code groups
  * (IQ3: one). Indexes that are more than a byte of the panel are put together for all 256 k first.
  * Signs are 8 bits a run, or a 7-bit index whose parity is the eighth. Fractions become whole, the
  * power of two goes to d (ref/mul_expanded_ref.c says why that is exact). */
-#ifndef PITH_KERNEL_X86_EXPAND_GRIDS_H
-#define PITH_KERNEL_X86_EXPAND_GRIDS_H
+#ifndef PITH_KERNEL_EXPAND_GRIDS_H
+#define PITH_KERNEL_EXPAND_GRIDS_H
 
-#include "kernel/x86/expand_types.h"
+#include "kernel/expand_types.h"
 
 /* The 8 sign bits that 7-bit indexes stand for: in byte 0 of each word. */
 ALWAYS_INLINE words16 signs_of_index(words16 index) {

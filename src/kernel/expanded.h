@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * 256 k of one panel, taken apart: one unsigned byte a code, scales and minima as floats. What many
- * tokens are multiplied with, whatever the type, and for the types of expand_types.h few tokens
- * too: it lies in the first cache.
+ * 256 k of one panel, taken apart: one byte a code, scales and minima as floats. What many tokens
+ * are multiplied with, and for the types of expansion.h few tokens too: it lies in the first cache.
  *
- * Codes of signed types have an offset added; a product takes offset * (sum of its x) off again.
- * A field that a type does not need is left as it is. */
-#ifndef PITH_KERNEL_X86_EXPANDED_H
-#define PITH_KERNEL_X86_EXPANDED_H
+ * x86 products take unsigned codes: those of signed types have an offset added, and a product takes
+ * offset * (sum of its x) off again. On ARM codes are signed. A field that a type does not need is
+ * left as it is. */
+#ifndef PITH_KERNEL_EXPANDED_H
+#define PITH_KERNEL_EXPANDED_H
 
 #include <stdint.h>
 

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The types that are expanded before they are multiplied, except those with code books
  * (expand_grids.h): up to 256 k of a panel (layouts: panel.h) -> bytes and factors (expanded.h).
- * One source for three tiers: the file that includes this has included words_avx2.h or
- * words_avx512.h. Meaning of the fields: docs/formats.md; the same in plain C:
+ * One source for all tiers: the file that includes this has included words_avx2.h, words_avx512.h
+ * or words_neon.h. Meaning of the fields: docs/formats.md; the same in plain C:
  * ref/mul_expanded_ref.c.
  *
- * Every function writes codes plus an offset, by the range of the type; Q2_K has none. A type with
- * one scale for 32 k fills both halves of `scale`. */
-#ifndef PITH_KERNEL_X86_EXPAND_TYPES_H
-#define PITH_KERNEL_X86_EXPAND_TYPES_H
+ * Where products want unsigned codes (WORDS_OFFSET), every function writes them plus an offset, by
+ * the range of the type; Q2_K has none. A type with one scale for 32 k fills both halves of
+ * `scale`. */
+#ifndef PITH_KERNEL_EXPAND_TYPES_H
+#define PITH_KERNEL_EXPAND_TYPES_H
 
-#include "kernel/x86/expand_scales.h"
+#include "kernel/expand_scales.h"
 #include "quant/grid.h"
 
-enum { OFFSET_GROUP = 16, OFFSET_SMALL = 32, OFFSET_BOOK = 64, OFFSET_WIDE = 128 };
+/* WORDS_OFFSET of the tier: 1, or 0 where codes are signed bytes. */
+enum {
+    OFFSET_GROUP = 16 * WORDS_OFFSET,
+    OFFSET_SMALL = 32 * WORDS_OFFSET,
+    OFFSET_BOOK = 64 * WORDS_OFFSET,
+    OFFSET_WIDE = 128 * WORDS_OFFSET
+};
 
 /* A book of 16 values with the offset added. */
 ALWAYS_INLINE void read_book(uint8_t out[16], const int8_t book[16], int offset) {

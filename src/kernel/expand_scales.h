@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fields of 16 rows' words, and the scales of types that are kept in units (layouts: panel.h), as
- * factors (expanded.h). One source for three tiers: the file that includes this has included
- * words_avx2.h or words_avx512.h. Users: expand_types.h, codes_256.h. */
-#ifndef PITH_KERNEL_X86_EXPAND_SCALES_H
-#define PITH_KERNEL_X86_EXPAND_SCALES_H
+ * factors (expanded.h). One source for all tiers: the file that includes this has included
+ * words_avx2.h, words_avx512.h or words_neon.h. Users: expand_types.h, x86/codes_256.h. */
+#ifndef PITH_KERNEL_EXPAND_SCALES_H
+#define PITH_KERNEL_EXPAND_SCALES_H
 
+#include "kernel/expanded.h"
 #include "kernel/panel.h"
-#include "kernel/x86/expanded.h"
 
 /* A byte in all four bytes of all words. */
 ALWAYS_INLINE words16 bytes_all(int value) {
