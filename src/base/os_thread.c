@@ -38,6 +38,14 @@ static void *thread_main(void *argument) {
     return NULL;
 }
 
+/* At least 512 KiB: kernels need up to 85, and systems give 128 (musl) or what `ulimit -s` says. */
+static void ask_stack(pthread_attr_t *attributes) {
+    enum { LEAST = 512 << 10 };
+    size_t size = 0;
+    if (pthread_attr_getstacksize(attributes, &size) == 0 && size < LEAST)
+        (void)pthread_attr_setstacksize(attributes, LEAST);
+}
+
 bool pith_os_thread_open(pith_os_thread *thread, pith_os_thread_start *start) {
     static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t blocked, before;
@@ -47,7 +55,11 @@ bool pith_os_thread_open(pith_os_thread *thread, pith_os_thread_start *start) {
     }
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     pthread_t handle;
-    int code = pthread_create(&handle, NULL, thread_main, start);
+    pthread_attr_t attributes, *used = &attributes;
+    if (pthread_attr_init(&attributes) != 0) used = NULL;
+    if (used) ask_stack(used);
+    int code = pthread_create(&handle, used, thread_main, start);
+    if (used) (void)pthread_attr_destroy(used);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (code != 0) return false;
     thread->handle = (uintptr_t)handle;
