@@ -50,12 +50,16 @@ enum { THREAD_LIMIT = 1024, LINE = 64, PAUSES_PER_LOOK = 32, REGION_SHIFT = 16 }
 
 /* Waits longer than this are stalls: chunks take some 30 microseconds, a time slice of another
  * process milliseconds. A region that stalls for more than 1 / STALL_SHARE of its threads' time
- * makes one of them rest when others did so just before: lone stalls are the system's own. */
+ * is one that stalls. */
 #define STALL_NS      250000u
 #define SHORT_REST_NS 20000000u
 #define LONG_REST_NS  1000000000u
 #define TRUST_NS      200000000u /* a neighbour sleeps for some slices only */
-enum { STALL_SHARE = 10, REST_REGIONS = 128, SUSPICION = 4 };
+enum { STALL_SHARE = 10, REST_REGIONS = 128 };
+
+/* A stall raises suspicion, a region without one relieves it: where more than a third of them
+ * stall, a thread rests; lone stalls, which virtual machines have, do no harm. */
+enum { SUSPICION = 4, RELIEF = 2, REST_FROM = 12 };
 
 /* A number that only grows while it is waited for. */
 typedef struct pool_event {
@@ -89,9 +93,9 @@ struct pith_pool {
     _Atomic uint64_t stalled; /* nanoseconds that threads waited in this region, stalls alone */
     uint64_t rest_ns, rests_until; /* of the next rest; clock when this one ends */
     uint64_t well_ns;              /* time in regions of all threads since one stalled */
-    uint32_t suspicion;            /* SUSPICION for each stall, less the regions since */
-    pool_ticket *tickets;          /* [n_threads] */
-    pool_worker *workers;          /* [n_threads - 1] */
+    uint32_t suspicion;
+    pool_ticket *tickets; /* [n_threads] */
+    pool_worker *workers; /* [n_threads - 1] */
 };
 
 int pith_cpu_count(void) {
@@ -229,13 +233,13 @@ void pith_pool_share(pith_pool *pool, void (*function)(void *user, int thread, i
     if (stalled * STALL_SHARE < (now - begun) * (uint64_t)n) {
         pool->well_ns += now - begun;
         if (pool->well_ns > TRUST_NS) pool->rest_ns = SHORT_REST_NS;
-        if (pool->suspicion) pool->suspicion--;
+        pool->suspicion -= pool->suspicion > RELIEF ? RELIEF : pool->suspicion;
         return;
     }
     pool->well_ns = 0;
     pool->suspicion += SUSPICION;
-    if (pool->suspicion < 2 * SUSPICION + 2) return; /* three close together */
-    pool->suspicion = SUSPICION + 2; /* after the rest one is enough, for some regions */
+    if (pool->suspicion < REST_FROM) return;
+    pool->suspicion = REST_FROM - SUSPICION; /* after the rest one more is enough, for a while */
     uint64_t least = REST_REGIONS * (now - begun); /* so that trials cost little */
     if (pool->rest_ns < least) pool->rest_ns = least;
     if (pool->rest_ns > LONG_REST_NS) pool->rest_ns = LONG_REST_NS;
