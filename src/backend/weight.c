@@ -21,6 +21,7 @@
 #include <string.h>
 
 enum { TENSOR_ALIGNMENT = 64, VALUES_PADDING = 16, MIB = 1 << 20 };
+#define WARM_SHARE 0.9 /* of a file in the page cache: the disk is no matter any more */
 
 pith_status pith_weights_new(pith_weights **out, pith_error *error) {
     *out = pith_alloc_zero(1, sizeof **out);
@@ -280,6 +281,34 @@ static pith_status load_vectors(pith_weights *weights, bool check, pith_error *e
     return status;
 }
 
+/* Share of the tensors' bytes that need no disk; -1: unknown. */
+static double resident_share(const pith_pack_item *items, size_t n) {
+    double all = 0, resident = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bytes = items[i].weight->bytes;
+        double share = pith_source_resident(items[i].source, items[i].offset, bytes);
+        if (share < 0) return -1;
+        all += (double)bytes;
+        resident += share * (double)bytes;
+    }
+    return all > 0 ? resident / all : 1;
+}
+
+/* A file that the page cache can keep beside its packed copy is read through it, and the next start
+ * finds it there. One that it cannot keep would push out others' data and be gone by then. */
+static pith_pack_way settle_reading(const pith_weights *weights, pith_reading reading,
+                                    const pith_pack_item *items, size_t n) {
+    if (weights->mode == PITH_LOAD_MMAP) return (pith_pack_way){false, false};
+    double share = resident_share(items, n), available = (double)pith_memory_available();
+    pith_pack_way way = {.is_cold = share >= 0 && share < WARM_SHARE};
+    double twice = 2 * (double)weights->tensor_bytes;
+    bool keeps = available <= 0 || pith_weights_leave_room(twice, available);
+    way.is_direct =
+        reading == PITH_READ_DIRECT || (reading == PITH_READ_AUTO && way.is_cold && !keeps);
+    for (size_t i = 0; i < n && way.is_direct; i++) (void)pith_source_begin_direct(items[i].source);
+    return way;
+}
+
 static pith_status load_tensors(pith_weights *weights, const pith_weights_options *options,
                                 pith_error *error) {
     pith_pack_item *items = pith_alloc_array(weights->n, sizeof *items);
@@ -295,7 +324,8 @@ static pith_status load_tensors(pith_weights *weights, const pith_weights_option
         if (mapped) pith_source_prefetch(entry->source, entry->offset, entry->weight.bytes);
         items[n++] = (pith_pack_item){&entry->weight, entry->source, entry->offset, memory, mapped};
     }
-    pith_status status = pith_pack_run(items, n, options, error);
+    pith_pack_way way = settle_reading(weights, options->reading, items, n);
+    pith_status status = pith_pack_run(items, n, options, &way, error);
     for (size_t i = 0; i < n && !status; i++) items[i].weight->data = items[i].memory;
     pith_free(items);
     return status;

@@ -50,6 +50,13 @@ typedef struct pith_weight_source {
 
 typedef struct pith_weights pith_weights;
 
+/* How packed weights are read from a file (docs/decisions/0050-direct-reads.md). */
+typedef enum pith_reading {
+    PITH_READ_AUTO,   /* by what the page cache holds and could hold */
+    PITH_READ_CACHED, /* through the page cache */
+    PITH_READ_DIRECT  /* past it, but for what lies in it; where the system can */
+} pith_reading;
+
 typedef struct pith_weights_options {
     pith_load load;
     uint64_t memory_limit; /* bytes; 0: what the system can give */
@@ -57,6 +64,7 @@ typedef struct pith_weights_options {
     uint32_t features;     /* CPU tiers, for the pack kernels */
     bool full_precision;   /* keep nothing that only normal precision needs (reserved) */
     bool check_tensors;
+    pith_reading reading;
     pith_progress progress;
     void *progress_user;
 } pith_weights_options;

@@ -25,6 +25,13 @@ void pith_os_file_close(pith_os_file *file);
 /* Fills buffer; returns 0, an errno-like code > 0, or -1 when the file ends before. Does not
  * move a position. */
 int pith_os_file_read(const pith_os_file *file, uint64_t offset, void *buffer, size_t size);
+/* A second descriptor of the same file whose reads pass the page cache by. false: the system or
+ * the file system has no such reads. Closed like any other. */
+bool pith_os_file_open_direct(const pith_os_file *file, pith_os_file *out);
+/* Reads through it; offset, size and the buffer's address are multiples of 4096. Returns how many
+ * bytes came, fewer at the file's end, or -1 when the system refused (at any time it may). */
+int64_t pith_os_file_read_direct(const pith_os_file *direct, uint64_t offset, void *buffer,
+                                 size_t size);
 /* Starts reading this range into the page cache; a hint. */
 void pith_os_file_prefetch(const pith_os_file *file, uint64_t offset, uint64_t size);
 /* The sentence part for a code from pith_os_file_read. */
@@ -42,7 +49,8 @@ typedef struct pith_os_view {
 bool pith_os_view_open(const pith_os_file *file, uint64_t offset, uint64_t size, pith_os_view *out);
 void pith_os_view_close(pith_os_view *view);
 void pith_os_view_prefetch(const pith_os_view *view, uint64_t offset, uint64_t size);
-double pith_os_view_resident(const pith_os_view *view); /* 0..1, -1 unknown */
+/* Share of a range, which lies in the view, that is in the page cache: 0..1, -1 unknown. */
+double pith_os_view_resident(const pith_os_view *view, uint64_t offset, uint64_t size);
 
 /* ---- Limits set from outside (os_cgroup.c) ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files on POSIX systems: open, positioned reads, mapping, residency.
+ * Files on POSIX systems: open, positioned reads, direct reads (Linux), mapping, residency.
  *
  * Invariant: only regular files are opened, and opening never blocks (a FIFO without a writer is
  * refused, not waited for). Reads are split, because systems limit one read to about 2 GiB, and
@@ -114,6 +114,29 @@ int pith_os_file_read(const pith_os_file *file, uint64_t offset, void *buffer, s
     return 0;
 }
 
+/* Through /proc, because it is certain to be the same file, whatever its path names by now. */
+bool pith_os_file_open_direct(const pith_os_file *file, pith_os_file *out) {
+#if defined(O_DIRECT) && defined(__linux__)
+    char path[40];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", (int)file->handle);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_DIRECT);
+    if (descriptor < 0) return false;
+    *out = (pith_os_file){.handle = descriptor, .size = file->size};
+    return true;
+#else
+    (void)file, (void)out;
+    return false;
+#endif
+}
+
+int64_t pith_os_file_read_direct(const pith_os_file *direct, uint64_t offset, void *buffer,
+                                 size_t size) {
+    ssize_t n;
+    do n = pread((int)direct->handle, buffer, size < READ_LIMIT ? size : READ_LIMIT, (off_t)offset);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -1 : (int64_t)n;
+}
+
 void pith_os_file_prefetch(const pith_os_file *file, uint64_t offset, uint64_t size) {
 #if defined(POSIX_FADV_WILLNEED)
     (void)posix_fadvise((int)file->handle, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
@@ -153,18 +176,20 @@ void pith_os_view_prefetch(const pith_os_view *view, uint64_t offset, uint64_t s
 }
 
 /* Since Linux 5.2 a file that we may neither own nor write is always reported as resident. */
-double pith_os_view_resident(const pith_os_view *view) {
+double pith_os_view_resident(const pith_os_view *view, uint64_t offset, uint64_t size) {
+    if (size == 0) return 1;
 #if defined(__linux__)
     unsigned char pages[RESIDENT_CHUNK];
 #else
     char pages[RESIDENT_CHUNK];
 #endif
-    uint64_t page = page_size(), n_pages = (view->base_size + page - 1) / page, n_resident = 0;
+    uint64_t start = (uint64_t)(view->data - (const uint8_t *)view->base) + offset;
+    uint64_t page = page_size(), before = start % page, n_resident = 0;
+    uint64_t n_pages = (before + size + page - 1) / page;
+    char *base = (char *)view->base + (start - before);
     for (uint64_t first = 0; first < n_pages; first += RESIDENT_CHUNK) {
         uint64_t n = n_pages - first < RESIDENT_CHUNK ? n_pages - first : RESIDENT_CHUNK;
-        if (mincore((char *)view->base + first * page, (size_t)(n * page), (void *)pages) != 0) {
-            return -1;
-        }
+        if (mincore(base + first * page, (size_t)(n * page), (void *)pages) != 0) return -1;
         for (uint64_t i = 0; i < n; i++) n_resident += (unsigned)pages[i] & 1u;
     }
     return (double)n_resident / (double)n_pages;

@@ -4,7 +4,8 @@
  *
  * Invariant: only disk files are opened; a duplicated descriptor is opened anew where the system
  * can, so that our reads do not move the caller's position. How much of a file is cached cannot be
- * asked: residency is unknown. Paths longer than the system's limit are refused by the system.
+ * asked: residency is unknown, and no read passes the cache by. Paths longer than the system's
+ * limit are refused by the system.
  *
  * Read next: source.c; os_file.c is the other body.
  */
@@ -129,6 +130,17 @@ int pith_os_file_read(const pith_os_file *file, uint64_t offset, void *buffer, s
     return 0;
 }
 
+bool pith_os_file_open_direct(const pith_os_file *file, pith_os_file *out) {
+    (void)file, (void)out;
+    return false;
+}
+
+int64_t pith_os_file_read_direct(const pith_os_file *direct, uint64_t offset, void *buffer,
+                                 size_t size) {
+    (void)direct, (void)offset, (void)buffer, (void)size;
+    return -1;
+}
+
 void pith_os_file_prefetch(const pith_os_file *file, uint64_t offset, uint64_t size) {
     (void)file, (void)offset, (void)size;
 }
@@ -172,8 +184,8 @@ void pith_os_view_prefetch(const pith_os_view *view, uint64_t offset, uint64_t s
     (void)prefetch(GetCurrentProcess(), 1, &wanted, 0);
 }
 
-double pith_os_view_resident(const pith_os_view *view) {
-    (void)view;
+double pith_os_view_resident(const pith_os_view *view, uint64_t offset, uint64_t size) {
+    (void)view, (void)offset, (void)size;
     return -1;
 }
 

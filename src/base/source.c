@@ -5,8 +5,8 @@
  * Invariant: size is taken when the source is opened and never changes; every read is checked
  * against it before the system is asked. A file cut short afterwards gives PITH_ERROR_IO when
  * read; when mapped it is a fault of the process (pith.h says so). Reading changes nothing in
- * the source, so threads may read at once; pith_source_map and pith_source_close belong to one
- * thread.
+ * the source, so threads may read at once; pith_source_map, pith_source_begin_direct and
+ * pith_source_close belong to one thread.
  *
  * It does not interpret bytes and holds no cache. Read next: os_file.c.
  */
@@ -16,6 +16,7 @@
 #include "base/os.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 typedef enum source_kind { SOURCE_FILE, SOURCE_MEMORY, SOURCE_READER } source_kind;
@@ -24,9 +25,12 @@ struct pith_source {
     source_kind kind;
     char *name;
     uint64_t size;
-    pith_os_file file;     /* SOURCE_FILE */
-    uint64_t start;        /* SOURCE_FILE: where in the file our first byte lies */
-    pith_os_view view;     /* SOURCE_FILE: zero until mapped */
+    pith_os_file file;   /* SOURCE_FILE */
+    uint64_t start;      /* SOURCE_FILE: where in the file our first byte lies */
+    pith_os_view view;   /* SOURCE_FILE: zero until mapped */
+    pith_os_file direct; /* SOURCE_FILE: while has_direct; the view is mapped then */
+    bool has_direct;
+    _Atomic int refused;   /* a direct read failed once, none is tried again */
     const uint8_t *memory; /* SOURCE_MEMORY; not NULL */
     pith_reader reader;    /* SOURCE_READER */
 };
@@ -126,6 +130,7 @@ pith_status pith_source_open_reader(const pith_reader *reader, pith_source **out
 void pith_source_close(pith_source *source) {
     if (!source) return;
     pith_os_view_close(&source->view);
+    if (source->has_direct) pith_os_file_close(&source->direct);
     if (source->kind == SOURCE_FILE) pith_os_file_close(&source->file);
     pith_free(source->name);
     pith_free(source);
@@ -177,6 +182,36 @@ pith_status pith_source_read(const pith_source *source, uint64_t offset, void *b
                      offset);
 }
 
+bool pith_source_begin_direct(pith_source *source) {
+    if (source->kind != SOURCE_FILE || source->size == 0) return false;
+    if (!source->has_direct && pith_source_map(source))
+        source->has_direct = pith_os_file_open_direct(&source->file, &source->direct);
+    return source->has_direct;
+}
+
+/* Whole units around the range; what lies in the page cache is cheaper from there. false: read it
+ * otherwise. */
+static bool read_direct(pith_source *source, uint64_t offset, size_t size, uint8_t *buffer,
+                        const uint8_t **data) {
+    if (!source->has_direct || atomic_load(&source->refused)) return false;
+    if (pith_os_view_resident(&source->view, offset, size) >= 1) return false;
+    uint64_t begin = source->start + offset, before = begin % PITH_SOURCE_UNIT;
+    uint64_t whole = before + size + PITH_SOURCE_UNIT - 1;
+    whole -= whole % PITH_SOURCE_UNIT;
+    int64_t n = pith_os_file_read_direct(&source->direct, begin - before, buffer, (size_t)whole);
+    if (n < 0) atomic_store(&source->refused, 1);
+    *data = buffer + before;
+    return n >= 0 && (uint64_t)n >= before + size;
+}
+
+pith_status pith_source_read_piece(pith_source *source, uint64_t offset, size_t size,
+                                   uint8_t *buffer, const uint8_t **data, pith_error *error) {
+    bool is_inside = offset <= source->size && size <= source->size - offset;
+    if (is_inside && size && read_direct(source, offset, size, buffer, data)) return PITH_OK;
+    *data = buffer;
+    return pith_source_read(source, offset, buffer, size, error);
+}
+
 const uint8_t *pith_source_map(pith_source *source) {
     if (source->kind == SOURCE_MEMORY) return source->memory;
     if (source->kind == SOURCE_READER) return NULL;
@@ -199,13 +234,15 @@ void pith_source_prefetch(const pith_source *source, uint64_t offset, uint64_t s
     }
 }
 
-double pith_source_resident(const pith_source *source) {
+double pith_source_resident(const pith_source *source, uint64_t offset, uint64_t size) {
     if (source->kind == SOURCE_READER) return -1;
-    if (source->kind == SOURCE_MEMORY || source->size == 0) return 1;
-    if (source->view.data) return pith_os_view_resident(&source->view);
+    if (source->kind == SOURCE_MEMORY || offset >= source->size) return 1;
+    if (size > source->size - offset) size = source->size - offset;
+    if (source->view.data) return pith_os_view_resident(&source->view, offset, size);
     pith_os_view view;
-    if (!pith_os_view_open(&source->file, source->start, source->size, &view)) return -1;
-    double share = pith_os_view_resident(&view);
+    if (size == 0) return 1;
+    if (!pith_os_view_open(&source->file, source->start + offset, size, &view)) return -1;
+    double share = pith_os_view_resident(&view, 0, size);
     pith_os_view_close(&view);
     return share;
 }

@@ -12,6 +12,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from case_runner import ROOT, Skip, default_model, expect, run_cases
+from memory_group import MemoryGroup
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
@@ -416,6 +417,45 @@ def case_auto_maps_the_file_when_the_system_has_less():
     expect(packed.returncode == 1 and re.search(r"memory|MiB are free", packed.message), packed.message)  # weights, or what comes after
     done = pith(*command, before=lambda: resource.setrlimit(resource.RLIMIT_AS, limits))
     expect(done.returncode == 0 and "mapped" in done.message, done.message)
+
+
+def random_model(folder, *shape):
+    """A model of random weights from the program of tests/tools that lies beside the one under test."""
+    maker = os.path.join(os.path.dirname(PROGRAM), "tests/tools/pith-random-model")
+    if not os.path.exists(maker):
+        raise Skip("pith-random-model was not built")
+    path = os.path.join(folder, "random.gguf")
+    done = subprocess.run([maker, "--arch", "llama", *shape, "--out", path], capture_output=True, check=False)
+    expect(done.returncode == 0, done.stderr.decode())
+    return path
+
+
+def evict(path):
+    """Out of the page cache, whose pages count for the group that read them first."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def case_a_group_with_less_memory_than_the_file():
+    """Half the file is allowed: mmap answers as without a limit, auto takes it by itself, pack is refused."""
+    if WINE or not hasattr(os, "posix_fadvise"):
+        raise Skip("the wrapper needs its own memory" if WINE else "no page cache to evict from")
+    with tempfile.TemporaryDirectory() as folder:
+        model = random_model(folder, "--type", "Q8_0", "--layers", "8", "--embd", "1024", "--ff", "4096", "--heads", "16", "--kv-heads", "4",
+                             "--head-dim", "64", "--vocab", "4000", "--ctx", "512")
+        size = os.path.getsize(model)
+        command = ["run", "-m", model, "-t", "2", "--no-record", "--raw", "--temp", "0", "--ignore-end", "-n", "6", "hello"]
+        expected = pith(*command, "--load", "pack")
+        expect(expected.returncode == 0 and expected.stdout, expected.message)
+        with MemoryGroup(size // 2) as group:
+            evict(model)
+            mapped = pith(*command, "--load", "mmap", before=group.enter)
+            expect(mapped.returncode == 0 and mapped.stdout == expected.stdout, mapped.returncode, mapped.message, mapped.text, expected.text)
+            expect(group.times_reached() > 0, "the limit was never reached: the case shows nothing")
+            chosen = pith(*command, before=group.enter)
+            expect(chosen.returncode == 0 and "mapped" in chosen.message and chosen.stdout == expected.stdout, chosen.returncode, chosen.message)
+            fails(pith(*command, "--load", "pack", before=group.enter), 1, "weights", "mmap")
 
 
 def main():

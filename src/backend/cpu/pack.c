@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filling weights' memory: threads take pieces of about 1 MiB, read each straight from the
- * source, and either permute 16 rows at a time into a panel or leave the rows as they are.
+ * Filling weights' memory: threads take pieces of about 1 MiB, read each from the source, and
+ * either permute 16 rows at a time into a panel or leave the rows as they are. A cold file is read
+ * by more threads than pack, so that the disk always has something to do.
  *
  *   source  | row 0 | row 1 | ... | row 15 | row 16 ...          (file blocks)
  *              \______ read into the thread's buffer ______/
  *   memory  | panel 0: 16 rows side by side | panel 1 | ...      (same number of bytes)
  *
  * Invariant: every byte of a tensor is read once and exists once; the only other memory is one
- * buffer a thread. A piece never crosses an expert (a slice of ne[2]), whose last panel may be
- * partly empty. Progress is told by the calling thread only. Read next: kernel/panel.h for the
- * permutations.
+ * buffer a thread, and a memory limit has only as many threads as it leaves room for. A piece
+ * never crosses an expert (a slice of ne[2]), whose last panel may be partly empty. Progress is
+ * told by the calling thread only. Whether reads pass the page cache by is weight.c's decision.
+ * Read next: kernel/panel.h for the permutations.
  */
 #include "backend/cpu/pack.h"
 
@@ -22,7 +24,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 1 << 20 };
+enum { PIECE_BYTES = 1 << 20, MOST_EXTRA_READERS = 4 };
 
 static uint64_t n_slices(const pith_weight *weight) {
     return weight->ne[2] * weight->ne[3];
@@ -62,10 +64,11 @@ typedef struct packing {
     piece *pieces;
     uint32_t n_piece;
     const pith_weights_options *options;
+    const pith_pack_way *way;
     pith_kernels kernels;
     pith_pool *pool;
-    uint8_t *buffers; /* [n_threads][buffer_bytes] */
-    size_t buffer_bytes;
+    pith_region buffers; /* [n_threads][buffer_bytes] */
+    size_t buffer_bytes; /* a multiple of PITH_SOURCE_UNIT; 0: every piece is read where it stays */
     uint64_t total_bytes;
     _Atomic uint64_t done_bytes;
     _Atomic int stop;   /* a thread failed or the caller cancelled */
@@ -80,6 +83,13 @@ static uint32_t piece_rows(const pith_weight *weight) {
 
 static bool is_moved(const pith_pack_item *item, const pith_weights_options *options) {
     return !item->in_place || options->check_tensors;
+}
+
+/* Rows that are kept as they are need no buffer, unless the reads are direct: those want an
+ * alignment that a tensor's place does not have. */
+static bool is_buffered(const pith_pack_item *item, const pith_pack_way *way) {
+    bool packs = item->weight->layout == PITH_LAYOUT_PANELS;
+    return !item->in_place && (packs || way->is_direct);
 }
 
 static uint64_t count_pieces(const pith_weight *weight) {
@@ -108,11 +118,11 @@ static pith_status cut_all(packing *p, const pith_pack_item *items, size_t n_ite
     for (size_t i = 0; i < n_item; i++) {
         if (!is_moved(&items[i], p->options)) continue;
         const pith_weight *weight = items[i].weight;
-        size_t bytes = (size_t)piece_rows(weight) * weight->row_bytes;
+        size_t bytes = (size_t)piece_rows(weight) * weight->row_bytes + 3 * PITH_SOURCE_UNIT;
+        bytes -= bytes % PITH_SOURCE_UNIT;
         p->n_piece += cut_item(&items[i], p->pieces + p->n_piece);
         p->total_bytes += weight->bytes;
-        if (weight->layout == PITH_LAYOUT_PANELS && bytes > p->buffer_bytes)
-            p->buffer_bytes = bytes;
+        if (is_buffered(&items[i], p->way) && bytes > p->buffer_bytes) p->buffer_bytes = bytes;
     }
     return PITH_OK;
 }
@@ -146,25 +156,33 @@ static void pack_rows(const packing *p, const piece *at, const uint8_t *rows) {
     }
 }
 
+/* Reads a piece into the thread's buffer or to where it stays; *rows: where it lies. */
+static pith_status read_piece(packing *p, const piece *at, int thread, const uint8_t **rows,
+                              pith_error *error) {
+    const pith_pack_item *item = at->item;
+    size_t row_bytes = item->weight->row_bytes, size = at->n_row * row_bytes;
+    uint64_t begin = (at->slice * item->weight->ne[1] + at->first_row) * row_bytes;
+    *rows = item->memory + begin;
+    if (item->in_place) return PITH_OK;
+    if (!is_buffered(item, p->way))
+        return pith_source_read(item->source, item->offset + begin, item->memory + begin, size,
+                                error);
+    uint8_t *buffer = p->buffers.data + (size_t)thread * p->buffer_bytes;
+    pith_status status =
+        pith_source_read_piece(item->source, item->offset + begin, size, buffer, rows, error);
+    if (status || item->weight->layout == PITH_LAYOUT_PANELS) return status;
+    memcpy(item->memory + begin, *rows, size);
+    return PITH_OK;
+}
+
 static pith_status move_piece(packing *p, const piece *at, int thread, pith_error *error) {
     const pith_weight *weight = at->item->weight;
-    uint64_t row = at->slice * weight->ne[1] + at->first_row;
-    uint64_t begin = row * weight->row_bytes;
-    bool is_packed = weight->layout == PITH_LAYOUT_PANELS;
-    uint8_t *rows =
-        is_packed ? p->buffers + (size_t)thread * p->buffer_bytes : at->item->memory + begin;
-    size_t size = (size_t)at->n_row * weight->row_bytes;
-    if (!at->item->in_place) {
-        pith_status status =
-            pith_source_read(at->item->source, at->item->offset + begin, rows, size, error);
-        if (status) return status;
-    }
-    if (p->options->check_tensors) {
-        pith_status status = check_rows(at, rows, error);
-        if (status) return status;
-    }
-    if (is_packed) pack_rows(p, at, rows);
-    atomic_fetch_add(&p->done_bytes, size);
+    const uint8_t *rows = NULL;
+    pith_status status = read_piece(p, at, thread, &rows, error);
+    if (!status && p->options->check_tensors) status = check_rows(at, rows, error);
+    if (status) return status;
+    if (weight->layout == PITH_LAYOUT_PANELS) pack_rows(p, at, rows);
+    atomic_fetch_add(&p->done_bytes, at->n_row * weight->row_bytes);
     return PITH_OK;
 }
 
@@ -187,15 +205,28 @@ static void pack_region(void *user, int thread, int n_threads) {
     pith_pool_for(p->pool, 0, p->n_piece, piece_chunk, p, thread);
 }
 
+/* Threads of a load: no more than there are pieces and than the limit leaves buffers for. */
+static int count_threads(const packing *p) {
+    const pith_weights_options *options = p->options;
+    int n = options->n_threads > 0 ? options->n_threads : pith_thread_count();
+    if (p->way->is_cold) n += n < MOST_EXTRA_READERS ? n : MOST_EXTRA_READERS;
+    if ((uint32_t)n > p->n_piece) n = p->n_piece ? (int)p->n_piece : 1;
+    if (!options->memory_limit || !p->buffer_bytes) return n;
+    uint64_t room =
+        options->memory_limit > p->total_bytes ? options->memory_limit - p->total_bytes : 0;
+    uint64_t fitting = room / p->buffer_bytes;
+    return fitting >= (uint64_t)n ? n : fitting > 1 ? (int)fitting : 1;
+}
+
 static pith_status run_pieces(packing *p, pith_error *error) {
-    int n = p->options->n_threads > 0 ? p->options->n_threads : pith_thread_count();
-    pith_status status = pith_pool_new(n, &p->pool, error);
+    pith_status status = pith_pool_new(count_threads(p), &p->pool, error);
     if (status) return status;
-    n = pith_pool_size(p->pool);
+    int n = pith_pool_size(p->pool);
     size_t bytes = 0;
     p->errors = pith_alloc_zero((size_t)n, sizeof *p->errors);
-    if (pith_size_mul(p->buffer_bytes, (size_t)n, &bytes)) p->buffers = pith_alloc_aligned(bytes);
-    if (!p->errors || !p->buffers) return pith_fail_memory(error, "loading", bytes);
+    if (!p->errors || !pith_size_mul(p->buffer_bytes, (size_t)n, &bytes) ||
+        (bytes && !pith_region_open(&p->buffers, bytes, false)))
+        return pith_fail_memory(error, "loading", bytes);
     pith_pool_run(p->pool, pack_region, p);
     for (int i = 0; i < n; i++)
         if (p->errors[i].status)
@@ -206,13 +237,14 @@ static pith_status run_pieces(packing *p, pith_error *error) {
 }
 
 pith_status pith_pack_run(const pith_pack_item *items, size_t n_item,
-                          const pith_weights_options *options, pith_error *error) {
-    packing p = {.options = options};
+                          const pith_weights_options *options, const pith_pack_way *way,
+                          pith_error *error) {
+    packing p = {.options = options, .way = way};
     pith_kernels_init(&p.kernels, options->features);
     pith_status status = cut_all(&p, items, n_item, error);
     if (!status) status = run_pieces(&p, error);
     pith_pool_free(p.pool);
-    pith_free_aligned(p.buffers);
+    pith_region_close(&p.buffers);
     pith_free(p.errors);
     pith_free(p.pieces);
     return status;

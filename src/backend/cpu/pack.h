@@ -18,9 +18,16 @@ typedef struct pith_pack_item {
  * packed: panels are allowed. */
 uint64_t pith_pack_layout(pith_weight *weight, bool packed, uint32_t features);
 
-/* Reads, packs and checks all items with options->n_threads threads of its own; weight->data is
- * set by the caller. */
+/* Settled by the caller for all items. */
+typedef struct pith_pack_way {
+    bool is_cold;   /* most of what is to be read does not lie in memory */
+    bool is_direct; /* pith_source_begin_direct was called for the sources */
+} pith_pack_way;
+
+/* Reads, packs and checks all items with threads of its own, options->n_threads and some more for
+ * a cold file; weight->data is set by the caller. */
 pith_status pith_pack_run(const pith_pack_item *items, size_t n_item,
-                          const pith_weights_options *options, pith_error *error);
+                          const pith_weights_options *options, const pith_pack_way *way,
+                          pith_error *error);
 
 #endif
