@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 1 << 20, MOST_EXTRA_READERS = 4 };
+enum { PIECE_BYTES = 1 << 20, MOST_EXTRA_READERS = 4, MOST_THREADS = 512 };
 
 static uint64_t n_slices(const pith_weight *weight) {
     return weight->ne[2] * weight->ne[3];
@@ -205,12 +205,13 @@ static void pack_region(void *user, int thread, int n_threads) {
     pith_pool_for(p->pool, 0, p->n_piece, piece_chunk, p, thread);
 }
 
-/* Threads of a load: no more than there are pieces and than the limit leaves buffers for. */
-static int count_threads(const packing *p) {
+/* Threads of a load: no more than there are pieces, up to as many again that read meanwhile, and
+ * no more than the limit leaves buffers for. */
+static int count_threads(const packing *p, bool with_readers) {
     const pith_weights_options *options = p->options;
     int n = options->n_threads > 0 ? options->n_threads : pith_thread_count();
-    if (p->way->is_cold) n += n < MOST_EXTRA_READERS ? n : MOST_EXTRA_READERS;
     if ((uint32_t)n > p->n_piece) n = p->n_piece ? (int)p->n_piece : 1;
+    if (with_readers && n <= MOST_THREADS) n += n < MOST_EXTRA_READERS ? n : MOST_EXTRA_READERS;
     if (!options->memory_limit || !p->buffer_bytes) return n;
     uint64_t room =
         options->memory_limit > p->total_bytes ? options->memory_limit - p->total_bytes : 0;
@@ -219,7 +220,10 @@ static int count_threads(const packing *p) {
 }
 
 static pith_status run_pieces(packing *p, pith_error *error) {
-    pith_status status = pith_pool_new(count_threads(p), &p->pool, error);
+    /* A system that is short of threads need not give the readers. */
+    pith_status status = PITH_ERROR_MEMORY;
+    if (p->way->is_cold) status = pith_pool_new(count_threads(p, true), &p->pool, NULL);
+    if (status) status = pith_pool_new(count_threads(p, false), &p->pool, error);
     if (status) return status;
     int n = pith_pool_size(p->pool);
     size_t bytes = 0;
