@@ -25,6 +25,7 @@ static void advise(const pith_fit *fit, pith_buffer *out) {
     if (fit->load == PITH_LOAD_PACK && fit->bits_allowed > 1)
         pith_buffer_append_format(out, "weights of at most %.1f bits each fit (these have %.1f); ",
                                   fit->bits_allowed, fit->bits_per_weight);
+    if (out->size > 0) pith_buffer_append_format(out, "or ");
 }
 
 static int refuse(const pith_cli_model *values, const pith_fit *fit) {
@@ -34,7 +35,7 @@ static int refuse(const pith_cli_model *values, const pith_fit *fit) {
     advise(fit, &text);
     int code = pith_cli_fail_text(
         "--memory allows %llu bytes, but weights %.1f + KV of %d tokens %.1f + workspace %.1f = "
-        "%.1f MiB are needed; %sor give more memory",
+        "%.1f MiB are needed; %sgive more memory",
         (unsigned long long)values->memory, mib(weights), (int)fit->n_ctx,
         mib((double)fit->kv_bytes), mib((double)fit->workspace_bytes), mib(sum),
         text.data && !text.failed ? text.data : "");

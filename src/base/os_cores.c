@@ -4,7 +4,7 @@
  * a thread of their own: one of each core, and of the cores those that are not the small ones. How
  * much of the second cache is one core's.
  *
- *   /proc/self/status                         Cpus_allowed_list: 0-7
+ *   /proc/thread-self/status                  Cpus_allowed_list: 0-7; /proc/self: of thread 1
  *   /sys/devices/system/cpu/cpuN/topology/thread_siblings_list     the processors of N's core
  *   /sys/devices/cpu_atom/cpus                the efficiency cores of a hybrid x86
  *   /sys/devices/system/cpu/cpuN/cpu_capacity                      ARM: speed of N, 1024 at most
@@ -70,11 +70,14 @@ static uint64_t read_number(const char *root, uint32_t cpu, const char *file, ui
     return strtoull(text, NULL, 10);
 }
 
-/* Fills the list of processors that this process may use; false: unknown. */
+/* Fills the list of processors that this thread, and so each that it makes, may use; false:
+ * unknown. Linux before 3.17 tells it of the process's first thread alone. */
 static bool read_allowed(const char *root, char *list) {
     static const char key[] = "Cpus_allowed_list:";
     char text[TEXT_SIZE];
-    if (!read_text(root, "/proc/self/status", text)) return false;
+    if (!read_text(root, "/proc/thread-self/status", text) &&
+        !read_text(root, "/proc/self/status", text))
+        return false;
     const char *at = strstr(text, key);
     if (!at) return false;
     at += sizeof key - 1;

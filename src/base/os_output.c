@@ -93,6 +93,7 @@ void pith_os_output_remove(const char *path) {
 void pith_os_output_error_text(int code, char *text, size_t capacity) {
     const char *why = NULL;
     switch (code) {
+    case ENOENT: why = "its folder does not exist"; break; /* the file itself need not */
     case ENOSPC: why = "the disk is full"; break;
     case EDQUOT: why = "the disk quota is used up"; break;
     case EFBIG: why = "the file is larger than the system allows"; break;

@@ -80,6 +80,8 @@ void pith_os_output_remove(const char *path) {
 void pith_os_output_error_text(int code, char *text, size_t capacity) {
     if (code == ERROR_DISK_FULL || code == ERROR_HANDLE_DISK_FULL)
         (void)snprintf(text, capacity, "the disk is full");
+    else if (code == ERROR_PATH_NOT_FOUND)
+        (void)snprintf(text, capacity, "its folder does not exist");
     else
         pith_os_error_text(code, text, capacity);
 }

@@ -49,6 +49,8 @@ static pith_status fail_output(pith_output *output, const char *what, int code, 
         output->is_open = false;
         pith_os_output_remove(output->part);
     }
+    if (!output->n_written)
+        return pith_fail(error, PITH_ERROR_IO, "%s: %s: %s", shown_path(output->path), what, why);
     return pith_fail(error, PITH_ERROR_IO, "%s: %s after %" PRIu64 " bytes: %s",
                      shown_path(output->path), what, output->n_written, why);
 }

@@ -37,8 +37,10 @@ static size_t block_size(const pith_logit_row *row, size_t block) {
 }
 
 void pith_row_scan(const pith_logit_row *row) {
-    for (size_t b = 0; b < row->n_block; b++)
-        row->maxima[b] = block_max(row->logits + b * PITH_ROW_BLOCK, block_size(row, b));
+    for (size_t b = 0; b < row->n_block; b++) {
+        float max = block_max(row->logits + b * PITH_ROW_BLOCK, block_size(row, b));
+        row->maxima[b] = max > FLT_MAX ? FLT_MAX : max;
+    }
 }
 
 int32_t pith_row_best(const pith_logit_row *row) {
@@ -47,13 +49,12 @@ int32_t pith_row_best(const pith_logit_row *row) {
         if (row->maxima[b] > row->maxima[best]) best = b;
     float max = row->maxima[best];
     for (size_t i = best * PITH_ROW_BLOCK; max > -INFINITY; i++)
-        if (row->logits[i] == max) return (int32_t)i;
+        if (row->logits[i] >= max) return (int32_t)i;
     return 0;
 }
 
 float pith_row_max(const pith_logit_row *row) {
-    float max = block_max(row->maxima, row->n_block);
-    return max > FLT_MAX ? FLT_MAX : max;
+    return block_max(row->maxima, row->n_block);
 }
 
 float pith_row_limit(const pith_logit_row *row, size_t k, pith_selector *selector,
@@ -65,7 +66,7 @@ float pith_row_limit(const pith_logit_row *row, size_t k, pith_selector *selecto
     float limit = scratch[0].logit;
     for (size_t i = 1; i < kept; i++)
         if (scratch[i].logit < limit) limit = scratch[i].logit;
-    return limit > FLT_MAX ? FLT_MAX : limit;
+    return limit;
 }
 
 size_t pith_row_gather(const pith_logit_row *row, float limit, pith_candidate *list) {
@@ -119,14 +120,14 @@ static float weight_at(float x) {
 }
 
 double pith_row_weigh(const pith_logit_row *row, float temperature, float *weights, double *sums) {
-    const float max = pith_row_max(row), inverse = 1.0f / temperature;
+    const float half_max = 0.5f * pith_row_max(row), inverse = 2.0f / temperature;
     double total = 0;
     for (size_t b = 0; b < row->n_block; b++) {
         const float *x = row->logits + b * PITH_ROW_BLOCK;
         float *w = weights + b * PITH_ROW_BLOCK, lane[LANES] = {0};
         size_t size = block_size(row, b), i = 0;
         for (size_t j = 0; j < size; j++) {
-            float distance = x[j] - max;
+            float distance = 0.5f * x[j] - half_max; /* half: the whole one may overflow */
             w[j] = weight_at(keep_if(!(distance >= 0.0f), distance * inverse)); /* NaN goes on */
         }
         for (; i + LANES <= size; i += LANES)

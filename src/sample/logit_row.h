@@ -17,7 +17,7 @@ enum { PITH_ROW_BLOCK = 256 };
 typedef struct pith_logit_row {
     const float *logits; /* [n] */
     size_t n, n_block;   /* n_block = ceil(n / PITH_ROW_BLOCK) */
-    float *maxima;       /* [n_block] the largest of each block; -inf without a number */
+    float *maxima;       /* [n_block] the largest of each block, at most FLT_MAX; -inf: no number */
 } pith_logit_row;
 
 size_t pith_row_blocks(size_t n);

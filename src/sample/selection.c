@@ -70,7 +70,8 @@ static void count_level(pith_selector *selector, const pith_candidate *list, con
     }
 }
 
-/* Finds the shortest prefix whose count (weights NULL) or weight reaches `target`. */
+/* Finds the shortest prefix whose count (weights NULL) or weight reaches `target`; all candidates
+ * when rounding keeps their sum below it. */
 static prefix_end find_end(pith_selector *selector, const pith_candidate *list,
                            const double *weights, size_t n, double target) {
     level at[3] = {{21, 11, 0}, {10, 11, 0}, {0, 10, 0}};
@@ -80,12 +81,13 @@ static prefix_end find_end(pith_selector *selector, const pith_candidate *list,
     for (int i = 0; i < 3; i++) {
         at[i].upper = upper;
         count_level(selector, list, weights, n, at[i]);
+        double amount = 0; /* of the chosen bucket, which the next level cuts: not yet reached */
         for (uint32_t b = 1u << at[i].bits; b-- > 0;) {
             if (selector->count[b] == 0) continue;
-            chosen = b; /* the lowest used bucket, when rounding keeps the sum below the target */
-            double amount = weights != NULL ? selector->weight[b] : (double)selector->count[b];
-            if (reached + amount >= target) break;
             reached += amount;
+            chosen = b;
+            amount = weights != NULL ? selector->weight[b] : (double)selector->count[b];
+            if (reached + amount >= target) break;
         }
         upper = (upper << at[i].bits) | chosen;
     }

@@ -4,7 +4,11 @@
  * what the system does not tell makes no difference. The files are made in a scratch folder that
  * stands for the root.
  */
+#if defined(__linux__)
+#define _GNU_SOURCE
+#else
 #define _XOPEN_SOURCE 700
+#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +28,10 @@ int main(void) {
 #else
 
 #include "support/fake_root.h"
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 static void allow(const char *list) {
     char text[256];
@@ -137,6 +145,35 @@ static void test_garbage(void **state) {
     }
 }
 
+/* Which processors a thread may use is its own matter: its pool's threads get the same. */
+#if defined(__linux__)
+static void count_on_one_processor(void *user, int thread) {
+    int *n_cores = user;
+    cpu_set_t set;
+    (void)thread;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)sched_getcpu(), &set);
+    if (sched_setaffinity(0, sizeof set, &set) == 0) *n_cores = pith_os_cores("");
+}
+
+static void test_a_thread_with_processors_of_its_own(void **state) {
+    (void)state;
+    if (pith_os_cores("") < 2) skip(); /* one core, or no /proc: nothing to tell apart */
+    int n_cores = -1;
+    pith_os_thread thread;
+    pith_os_thread_start start = {count_on_one_processor, &n_cores, 0};
+    assert_true(pith_os_thread_open(&thread, &start));
+    pith_os_thread_join(&thread);
+    if (n_cores == -1) skip(); /* affinity is not to be had here */
+    assert_int_equal(n_cores, 1);
+}
+#else
+static void test_a_thread_with_processors_of_its_own(void **state) {
+    (void)state;
+    skip();
+}
+#endif
+
 static void test_the_default_fits_the_machine(void **state) {
     (void)state;
     assert_true(pith_thread_count() >= 1);
@@ -152,6 +189,7 @@ int main(void) {
         EACH(test_efficiency_cores_of_x86),
         EACH(test_second_cache),
         EACH(test_garbage),
+        EACH(test_a_thread_with_processors_of_its_own),
         EACH(test_the_default_fits_the_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,6 +288,22 @@ static void test_top_p_crossing(void **state) {
     }
 }
 
+/* The target is p times a total that was summed in another order, so it can lie above what the
+ * candidates reach together: then all stay. */
+static void test_target_beyond_the_sum(void **state) {
+    (void)state;
+    static pith_selector selector;
+    const float logits[6] = {0.5f, 1, 0.5f, 1, 0.5f, -3};
+    const double weights[6] = {1, 1, 1, 1, 1, 1};
+    for (size_t n = 1; n <= 6; n++) {
+        pith_candidate list[6];
+        for (int32_t j = 0; j < 6; j++) list[j] = (pith_candidate){logits[j], j};
+        double beyond = (double)n * (1 + 1e-6);
+        assert_int_equal(pith_select_weight(&selector, list, weights, n, beyond), n);
+        for (size_t j = 0; j < n; j++) assert_int_equal(list[j].id, (int)j);
+    }
+}
+
 /* ---- the draw ---- */
 
 /* Chi-square of n_draws against the probabilities; with a fixed seed this is a fixed number.
@@ -362,6 +378,17 @@ static void test_degenerate(void **state) {
         assert_int_equal(pith_sample_next(sampler, highs), 0);
         pith_sample_free(sampler);
     }
+    /* +inf is the largest float, and of equal ones the first wins, with and without penalties */
+    const float same[3] = {5.0f, FLT_MAX, INFINITY};
+    for (int variant = 0; variant < 4; variant++) {
+        o = defaults();
+        o.temperature = variant & 1 ? 1.0f : 0;
+        o.top_k = variant & 1;
+        o.presence_penalty = variant & 2 ? 1.0f : 0;
+        pith_sampler *sampler = make(3, &o);
+        assert_int_equal(pith_sample_next(sampler, same), 1);
+        pith_sample_free(sampler);
+    }
 }
 
 static void test_extreme_temperature(void **state) {
@@ -379,6 +406,10 @@ static void test_extreme_temperature(void **state) {
     o.temperature = FLT_MAX;
     for (o.seed = 1; o.seed < 4; o.seed++)
         assert_distribution(&o, flat, (double[]){.25, .25, .25, .25}, 4, 16.27);
+    const float wide[2] = {FLT_MAX, -FLT_MAX}; /* two temperatures apart */
+    const double low = exp(-2.0) / (1.0 + exp(-2.0));
+    for (o.seed = 1; o.seed < 4; o.seed++)
+        assert_distribution(&o, wide, (double[]){1.0 - low, low}, 2, 10.83);
 }
 
 /* ---- long rows against the whole vocabulary in order ---- */
@@ -532,13 +563,21 @@ static void test_determinism(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options_refused), cmocka_unit_test(test_options_size),
-        cmocka_unit_test(test_greedy),          cmocka_unit_test(test_penalties),
-        cmocka_unit_test(test_penalty_window),  cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_top_p_crossing),  cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_degenerate),      cmocka_unit_test(test_extreme_temperature),
-        cmocka_unit_test(test_determinism),     cmocka_unit_test(test_greedy_blocks),
-        cmocka_unit_test(test_long_rows),       cmocka_unit_test(test_row_weights),
+        cmocka_unit_test(test_options_refused),
+        cmocka_unit_test(test_options_size),
+        cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_penalties),
+        cmocka_unit_test(test_penalty_window),
+        cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_top_p_crossing),
+        cmocka_unit_test(test_target_beyond_the_sum),
+        cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_degenerate),
+        cmocka_unit_test(test_extreme_temperature),
+        cmocka_unit_test(test_determinism),
+        cmocka_unit_test(test_greedy_blocks),
+        cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_row_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
