@@ -99,10 +99,19 @@ static bool append(bench_state *s, size_t first, size_t n) {
            pith_session_append(s->session, s->ids + first, n, NULL, NULL, &s->error) == PITH_OK;
 }
 
+/* Back to the row's depth, ready for the next token: what a window has dropped is computed again
+ * when a token asks for it, and that is the last one of the depth, not one that is measured. */
+static bool rewind_to(bench_state *s, size_t depth) {
+    size_t n_keep = depth ? depth - 1 : 0;
+    return pith_session_truncate(s->session, n_keep, &s->error) == PITH_OK &&
+           append(s, n_keep, depth - n_keep);
+}
+
 /* One repetition at the row's depth; nanoseconds, or a negative number. token_ns gets each decode
  * step's time. */
 static double one_run(bench_state *s, const pith_bench_row *row, double *token_ns) {
     size_t depth = (size_t)row->n_depth;
+    if (!rewind_to(s, depth)) return -1;
     uint64_t start = pith_clock_ns();
     if (!append(s, depth, (size_t)row->n_prompt)) return -1;
     for (int32_t i = 0; i < row->n_gen; i++) {
@@ -112,7 +121,7 @@ static double one_run(bench_state *s, const pith_bench_row *row, double *token_n
     }
     double ns = (double)(pith_clock_ns() - start);
     pith_cli_progress_step(&s->progress, (double)++s->n_runs_done / (double)s->n_runs);
-    return pith_session_truncate(s->session, depth, &s->error) == PITH_OK ? ns : -1;
+    return ns;
 }
 
 /* Memory for the row's samples. */

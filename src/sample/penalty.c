@@ -53,6 +53,11 @@ static float penalised(const pith_penalty *penalty, float logit, int32_t count) 
 
 void pith_penalty_apply(const pith_penalty *penalty, const float *logits, float *row) {
     memcpy(row, logits, (size_t)penalty->n_vocab * sizeof *row);
+    if (penalty->n_used > penalty->n_vocab) { /* the shorter way round */
+        for (int32_t id = 0; id < penalty->n_vocab; id++)
+            if (penalty->count[id]) row[id] = penalised(penalty, logits[id], penalty->count[id]);
+        return;
+    }
     for (int32_t i = 0; i < penalty->n_used; i++) {
         int32_t id = penalty->ring[i];
         row[id] = penalised(penalty, logits[id], penalty->count[id]);

@@ -376,7 +376,7 @@ static void test_waiting_for_a_slow_chunk_sleeps(void **state) {
 /* Two chunks, one for each thread where both take part. */
 typedef struct share_case {
     pith_pool *pool;
-    bool both, slow;          /* thread 0 waits for thread 1; thread 1 is held up */
+    bool both, slow;          /* each waits for the other; then thread 1 is held up */
     _Atomic int seen[2 * 16]; /* chunks of each thread */
 } share_case;
 
@@ -385,8 +385,9 @@ static void share_chunk(void *user, uint32_t i, int thread) {
     uint64_t limit = pith_clock_ns() + 2000000000u;
     (void)i;
     atomic_fetch_add(&s->seen[thread * 16], 1);
-    while (s->both && !atomic_load(&s->seen[16]) && pith_clock_ns() < limit) spin(100);
-    if (thread == 1 && s->slow) (void)poll(NULL, 0, 20);
+    while (s->both && !atomic_load(&s->seen[(1 - thread) * 16]) && pith_clock_ns() < limit)
+        spin(100); /* so neither takes the chunk of one that a busy machine keeps out */
+    if (thread == 1 && s->slow) (void)poll(NULL, 0, 60);
 }
 
 static void run_share(void *user, int thread, int n_threads) {
@@ -410,7 +411,7 @@ static void test_a_thread_that_is_held_up_rests(void **state) {
     share_case s = {0};
     assert_int_equal(pith_pool_new(2, &s.pool, NULL), PITH_OK);
     for (int round = 0; round < 2; round++) {
-        /* Thread 0 waits for 20 ms: a stall. The first ones do no harm. */
+        /* Thread 0 waits for 60 ms: a stall. The first ones do no harm. */
         for (int i = 0; i < (round ? 1 : 3); i++) assert_int_equal(share_once(&s, true, true), 1);
         uint64_t end = pith_clock_ns() + 900000000u; /* 128 such regions are more */
         for (int i = 0; i < 3; i++) {
