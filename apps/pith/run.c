@@ -9,6 +9,7 @@
 #include "pith/cli.h"
 #include "pith/record.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { PROMPT_LIMIT = 64 << 20 };
@@ -23,7 +24,7 @@ typedef struct run_options {
 
 typedef struct run_output {
     bool streaming;
-    bool failed; /* stdout is gone */
+    int failure; /* errno of the write after which stdout is gone; 0: none */
     pith_buffer text;
     pith_cli_progress progress;
 } run_output;
@@ -34,8 +35,9 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
     pith_cli_progress_end(&output->progress);
     pith_buffer_append(&output->text, text, size);
     if (!output->streaming) return 0;
-    if (fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0) output->failed = true;
-    return output->failed;
+    if (fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0) return 0;
+    output->failure = errno ? errno : EIO;
+    return output->failure;
 }
 
 enum {
@@ -189,7 +191,9 @@ static int generate(const run_options *o, run_state *s) {
             "the prompt has %zu tokens, the context holds %d: shorten it or give a larger --ctx",
             s->n_ids, (int)n_ctx);
     if (status != PITH_OK) return pith_cli_fail(&error);
-    if (s->output.failed) return pith_cli_fail_text("standard output could not be written");
+    if (s->output.failure)
+        return pith_cli_fail_text("standard output could not be written: %s",
+                                  strerror(s->output.failure));
     if (s->output.text.failed) return pith_cli_fail_text("out of memory for the reply's text");
     if (s->made.stop == PITH_STOP_CANCELLED && s->made.n_predicted == 0)
         return pith_cli_fail_text("stopped before the first token");

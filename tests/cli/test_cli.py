@@ -405,7 +405,7 @@ def case_output_that_cannot_be_written():
     if os.path.exists("/dev/full"):
         with open("/dev/full", "wb") as full:
             process = subprocess.run([*WINE, PROGRAM, "run", "-m", TINY, "--raw", "-n", "4", "abc"], stdout=full, stderr=subprocess.PIPE, check=False)
-        expect(process.returncode == 1 and b"standard output" in process.stderr, process.returncode, process.stderr)
+        expect(process.returncode == 1 and b"standard output could not be written: " in process.stderr, process.returncode, process.stderr)
     with temporary() as folder:
         target = os.path.join(folder, "none", "out.f32")
         fails(pith("logits", "-m", TINY, "--ids", "1,2", "-o", target), 1, "out.f32")
