@@ -15,7 +15,9 @@
  * - Text is UTF-8. Sizes are in bytes unless a name says otherwise. Pointers returned by a `const`
  *   getter belong to the object and live as long as it does.
  * - Objects may be used by one thread at a time, except where a function says otherwise. Different
- *   objects may be used by different threads; a pith_model is immutable and may be shared. */
+ *   objects may be used by different threads; a pith_model is immutable and may be shared.
+ * - An engine has threads, which a child process made by fork() does not get: there it may be
+ *   neither used nor freed. Models and all else may be used on. */
 #ifndef PITH_H
 #define PITH_H
 
