@@ -285,7 +285,7 @@ typedef struct pith_engine_options {
     size_t size;
     int32_t n_ctx;        /* tokens a session can hold; 0: min(the model's, 4096) */
     int32_t n_sessions;   /* sessions that can exist at once; 0: 1 */
-    int32_t n_threads;    /* 0: the cores this process may use */
+    int32_t n_threads;    /* 0: one for each core that is not a small one */
     int32_t step_limit;   /* prompt rows a step; 0: 256 */
     pith_kv_type kv_type; /* AUTO: f16 (f32 with full precision) */
     pith_precision precision;
@@ -513,7 +513,7 @@ PITH_API pith_status pith_file_fit(const pith_file *file, const pith_fit_options
  * missing. */
 PITH_API uint64_t pith_file_content_key(const pith_file *file);
 
-/* What the machine can do at most, with n_threads (0: all), measured in some 300 ms. */
+/* What the machine can do at most, with n_threads (0: the default), measured in some 300 ms. */
 typedef struct pith_machine_rates {
     int32_t n_threads;
     double bandwidth; /* bytes a second, read from memory of about the working set's size */

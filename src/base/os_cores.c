@@ -12,8 +12,8 @@
  *   /sys/devices/system/cpu/cpu0/cache/index2/size ("1024K"), level, shared_cpu_list
  *
  * Two threads on one core share its product units and its way to memory, and the small cores of a
- * phone hold the others up more than they help (ARCHITECTURE.md section 5, threads). What is
- * absent or cannot be understood makes no difference between processors.
+ * phone hold the others up more than they help. What is absent or cannot be understood makes no
+ * difference between processors.
  *
  * Read next: pool.c, which asks; os_thread_windows.c is the other body.
  */

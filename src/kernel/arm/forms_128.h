@@ -5,7 +5,7 @@
 #ifndef PITH_KERNEL_ARM_FORMS_128_H
 #define PITH_KERNEL_ARM_FORMS_128_H
 
-#include "kernel/inline.h"
+#include "kernel/chain_form.h"
 #include "kernel/kernel.h"
 #include "kernel/panel.h"
 
@@ -20,23 +20,7 @@ enum { GROUPS = 8 };
 
 /* d stands for the whole chunk. */
 ALWAYS_INLINE bool is_super(pith_type type) {
-    switch (type) {
-    case PITH_TYPE_Q2_K:
-    case PITH_TYPE_Q3_K:
-    case PITH_TYPE_Q4_K:
-    case PITH_TYPE_Q5_K:
-    case PITH_TYPE_Q6_K:
-    case PITH_TYPE_IQ4_XS:
-    case PITH_TYPE_TQ2_0:
-    case FORM_SCALED:
-    case FORM_HALVES: return true;
-    default: return false;
-    }
-}
-
-ALWAYS_INLINE bool has_minima(pith_type type) {
-    return type == PITH_TYPE_Q4_1 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q4_K ||
-           type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q2_K;
+    return has_super_chain(type) || type == FORM_SCALED || type == FORM_HALVES;
 }
 
 /* Sub-blocks with a scale of their own in a group of 32. */

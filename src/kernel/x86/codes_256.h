@@ -5,6 +5,7 @@
 #ifndef PITH_KERNEL_X86_CODES_256_H
 #define PITH_KERNEL_X86_CODES_256_H
 
+#include "kernel/chain_form.h"
 #include "kernel/expanded.h"
 #include "kernel/x86/words_avx2.h"
 #include "quant/grid.h"
@@ -21,22 +22,7 @@ enum { GROUPS = EXPANDED_GROUPS };
 #define FORM_FLOATS      PITH_TYPE_NVFP4 /* two float scales a group, codes + 32 */
 
 ALWAYS_INLINE bool is_super(pith_type type) {
-    switch (type) {
-    case PITH_TYPE_Q2_K:
-    case PITH_TYPE_Q3_K:
-    case PITH_TYPE_Q4_K:
-    case PITH_TYPE_Q5_K:
-    case PITH_TYPE_Q6_K:
-    case PITH_TYPE_IQ4_XS:
-    case PITH_TYPE_TQ2_0:
-    case FORM_HALVES_BOOK: return true;
-    default: return false;
-    }
-}
-
-ALWAYS_INLINE bool has_minima(pith_type type) {
-    return type == PITH_TYPE_Q4_1 || type == PITH_TYPE_Q5_1 || type == PITH_TYPE_Q4_K ||
-           type == PITH_TYPE_Q5_K || type == PITH_TYPE_Q2_K;
+    return has_super_chain(type) || type == FORM_HALVES_BOOK;
 }
 
 /* Two scales a group. */
