@@ -141,7 +141,7 @@ static bool compare_products(check_context *ctx, const pith_mul *expected, const
 
 static bool mul_case(check_context *ctx, pith_type type, bool fast, uint32_t n, uint32_t n_panel,
                      uint32_t k) {
-    pith_mul args = {.n_panel = n_panel, .k = k, .n = n};
+    pith_mul args = {.n_panel = n_panel, .k = k, .n = n, .prefetch = check_below(ctx, 2) == 0};
     pith_q8 q8;
     args.w = make_panels(ctx, type, n_panel, k, &args.panel_bytes);
     if (pith_mul_takes_q8(type)) {

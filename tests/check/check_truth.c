@@ -101,7 +101,8 @@ static bool check_product(check_context *ctx, problem *p, pith_type type, uint32
                      MAX_K,
                      N,
                      p->y,
-                     16};
+                     16,
+                     false};
     ctx->ref->mul[type](&args);
     return compare_products(ctx, p, k);
 }

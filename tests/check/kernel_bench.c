@@ -61,8 +61,10 @@ static double time_mul(const bench *b, pith_mul_fn mul, pith_type type, const ui
     double best = HUGE_VAL;
     size_t y_stride = (16 * n_panel / 16 | 1) * 16;
     pith_mul args = {
-        w, pith_panel_bytes(type, K), (uint32_t)n_panel, K, &b->q8, b->x, K, n, b->y, y_stride};
+        w,    pith_panel_bytes(type, K), (uint32_t)n_panel, K, &b->q8, b->x, K, n, b->y, y_stride,
+        false};
     for (int i = 0; i < RUNS; i++) {
+        args.prefetch = i % 2 == 0; /* the faster way, as the engine finds out */
         double start = bench_seconds();
         mul(&args);
         best = best_time(best, start);

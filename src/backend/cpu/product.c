@@ -94,8 +94,11 @@ static void mul_tile(const cpu_context *context, const cpu_tile *tile, bool fast
         fast && pith_cpu_takes_fast(p, weight) ? p->kernels.mul_fast : p->kernels.mul;
     pith_mul_fn mul = muls[decodes ? PITH_TYPE_F32 : weight->type];
     pith_q8 q8;
-    pith_mul args = {
-        .k = (uint32_t)weight->ne[0], .n = tile->n_row, .y = tile->y, .y_stride = tile->y_stride};
+    pith_mul args = {.k = (uint32_t)weight->ne[0],
+                     .n = tile->n_row,
+                     .y = tile->y,
+                     .y_stride = tile->y_stride,
+                     .prefetch = context->runner->prefetch};
     if (pith_cpu_takes_q8(p, weight)) {
         q8 = q8_from(&tile->x->q8, tile->row - tile->x->first_row);
         args.q8 = &q8;

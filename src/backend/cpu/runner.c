@@ -434,8 +434,12 @@ pith_status pith_runner_run(pith_runner *runner, const pith_step *step, pith_err
     if (status) return status;
     runner->step = step;
     runner->is_small = step->n <= CPU_REPEAT_ROWS;
+    runner->prefetch = pith_cpu_trial_prefetches(&runner->trial);
     cut_blocks(runner, step);
+    uint64_t begun = pith_clock_ns();
     status = run_checked(runner, step, error);
+    if (step->n == 1 && step->n_out == 1 && !runner->trace)
+        pith_cpu_trial_add(&runner->trial, pith_clock_ns() - begun);
     runner->step = NULL;
     return status;
 }

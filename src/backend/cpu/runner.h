@@ -6,6 +6,7 @@
 #define PITH_BACKEND_CPU_RUNNER_H
 
 #include "backend/cpu/cpu_program.h"
+#include "backend/cpu/trial.h"
 
 /* Tokens of one sequence that attend together. */
 typedef struct cpu_block {
@@ -32,6 +33,7 @@ struct pith_runner {
     void *trace_user;
     bool profiling;
     cpu_profile *profile; /* [n_phase] */
+    cpu_trial trial;
     /* The running step; written between regions. */
     const pith_step *step;
     uint32_t n_block;
@@ -42,6 +44,7 @@ struct pith_runner {
     bool is_single;            /* no sequence has more than one block */
     uint32_t max_pages;        /* of a sequence */
     bool is_small;             /* few rows: cheap phases are repeated by every thread */
+    bool prefetch;             /* of products (trial.h) */
 };
 
 /* What chunks of the running phase get; each thread has its own. */

@@ -19,9 +19,9 @@
  * from the second time on it lies in the cache. More tokens repay unpacking to memory. */
 enum { TILE_MAX = 12, FEW_TOKENS = 8, SOME_TOKENS = 32 };
 
-/* Software prefetch of weights, for few tokens. One or two are bound by memory: lines go to L1.
- * More are bound by products: lines go to L2, further ahead, since the tokens' rows want L1 for
- * themselves. Distances: measured on Zen 4. */
+/* Software prefetch of weights, for few tokens. One or two are bound by memory: lines go to L1
+ * where the caller wants it (pith_mul.prefetch). More are bound by products: lines go to L2,
+ * further ahead, since the tokens' rows want L1 for themselves. Distances: measured on Zen 4. */
 enum { PREFETCH_L1_TOKENS = 2, AHEAD_L1 = 4096, AHEAD_L2 = 6144 };
 
 /* acc += sum of 4 products of bytes (w unsigned, x signed) in each 32-bit lane. As text, because
@@ -100,7 +100,9 @@ ALWAYS_INLINE __m512 bytes_to_ps(const uint8_t *bytes) {
         _mm512_cvtepu8_epi32(_mm_load_si128((const __m128i *)(const void *)bytes)));
 }
 
-ALWAYS_INLINE void prefetch(const void *at, int bytes, const int T) {
+/* is_wanted: pith_mul.prefetch. */
+ALWAYS_INLINE void prefetch(const void *at, int bytes, const int T, bool is_wanted) {
+    if (T <= PREFETCH_L1_TOKENS && !is_wanted) return;
     UNROLL for (int i = 0; i < bytes; i += 64) {
         if (T <= PREFETCH_L1_TOKENS)
             _mm_prefetch((const char *)at + AHEAD_L1 + i, _MM_HINT_T0);

@@ -44,6 +44,7 @@ typedef struct scalars {
     float d[MOST][GROUPS];
     int32_t bias[MOST][2 * GROUPS];   /* -offset * sum16 */
     float half_sum[MOST][2 * GROUPS]; /* sum16; Q2_K */
+    bool prefetch;                    /* as in pith_mul */
 } scalars;
 
 ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, const int T,
@@ -99,16 +100,16 @@ ALWAYS_INLINE __m512i third_bit(__m512i h, const int n) {
 
 /* Code group g of each of the four groups of half f. */
 ALWAYS_INLINE void four_weights(const uint8_t *w, const int f, int g, __m512i code[4],
-                                const kind type) {
+                                bool is_ahead, const kind type) {
     const pith_panel_q3_k_part *part = &((const pith_panel_q3_k *)(const void *)w)->part[g];
     const uint8_t *q = type == Q3_K   ? part->q[f]
                        : type == Q2_K ? ((const pith_panel_q2_k *)(const void *)w)->q[8 * f + g]
                                       : ((const pith_panel_tq2_0 *)(const void *)w)->q[8 * f + g];
     __m512i v = load_codes(q), h = _mm512_setzero_si512();
     if (type != Q3_K)
-        prefetch(q, 64, 1);
+        prefetch(q, 64, 1, is_ahead);
     else if (f == 0)
-        prefetch(part, sizeof *part, 1);
+        prefetch(part, sizeof *part, 1, is_ahead);
     if (type == Q3_K) h = load_codes(part->h);
     UNROLL for (int i = 0; i < 4; i++) {
         code[i] = _mm512_and_si512(_mm512_srli_epi16(v, (shift_count)(2 * i)), _mm512_set1_epi8(3));
@@ -131,7 +132,7 @@ ALWAYS_INLINE void half(const uint8_t *w, const tile_rows *x, const scalars *v, 
         }
         UNROLL for (int g = 4 * part; g < 4 * part + 4; g++) {
             __m512i code[4];
-            four_weights(w, f, g, code, type);
+            four_weights(w, f, g, code, v->prefetch, type);
             UNROLL for (int i = 0; i < 4; i++) {
                 UNROLL for (int t = 0; t < T; t++) {
                     DOT(sum[i][t], code[i], tile_row(x, t) + 32 * i + 4 * g);
@@ -174,7 +175,7 @@ ALWAYS_INLINE void group(const uint8_t *w, const tile_rows *x, const scalars *v,
         __m512i q = load_codes(b->q[4 * j + i]);
         __m512i low = _mm512_shuffle_epi8(book, _mm512_and_si512(q, nibble));
         __m512i high = _mm512_shuffle_epi8(book, _mm512_and_si512(_mm512_srli_epi16(q, 4), nibble));
-        prefetch(b->q[4 * j + i], 64, 1);
+        prefetch(b->q[4 * j + i], 64, 1, v->prefetch);
         UNROLL for (int t = 0; t < T; t++) {
             DOT(sum[t], low, tile_row(x, t) + 4 * i);
             DOT(sum[t], high, tile_row(x, t) + 16 + 4 * i);
@@ -240,11 +241,12 @@ ALWAYS_INLINE void tile(const pith_mul *args, const uint8_t *w, float *y, const 
     _Alignas(64) scalars v;
     __m512 acc[MOST], acc_min[MOST];
     tile_rows x = tile_rows_at(args->q8, 0, T);
+    v.prefetch = args->prefetch;
     UNROLL for (int t = 0; t < T; t++) {
         acc[t] = acc_min[t] = _mm512_setzero_ps();
     }
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, w += block_bytes(type)) {
-        prefetch(w, (int)head_bytes(type), T);
+        prefetch(w, (int)head_bytes(type), T, args->prefetch);
         scalars_read(&v, args->q8, g, T, type);
         if (type == Q2_K) add_minima((const void *)w, &v, acc_min, T);
         super_block(w, &x, &v, acc, T, type);

@@ -33,7 +33,7 @@ ALWAYS_INLINE void tile(const pith_mul *args, const uint8_t *w, const float *x, 
         }
     }
     for (; k + 4 <= args->k; k += 4, w += 4 * row) {
-        if (T <= 4) prefetch(w, (int)(4 * row), 1);
+        if (T <= 4) prefetch(w, (int)(4 * row), 1, args->prefetch);
         UNROLL for (int c = 0; c < 4; c++) {
             __m512 v = widen(w + (size_t)c * row, type);
             UNROLL for (int t = 0; t < T; t++) {

@@ -19,6 +19,7 @@ enum { GROUPS = 8 };
 typedef struct scalars {
     float d[FEW_TOKENS][GROUPS];
     int32_t bias[FEW_TOKENS][2 * GROUPS]; /* -32 * sum16 */
+    bool prefetch;                        /* as in pith_mul */
 } scalars;
 
 ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, const int T) {
@@ -60,7 +61,7 @@ ALWAYS_INLINE void half_few(const pith_panel_q6_k *b, const tile_rows *x, const 
         }
         UNROLL for (int g = 4 * part; g < 4 * part + 4; g++) {
             __m512i code[4];
-            prefetch(&b->part[f][g], g == 0 ? 384 : 192, T);
+            prefetch(&b->part[f][g], g == 0 ? 384 : 192, T, v->prefetch);
             four_weights(&b->part[f][g], code);
             UNROLL for (int i = 0; i < 4; i++) {
                 UNROLL for (int t = 0; t < T; t++) {
@@ -127,7 +128,7 @@ ALWAYS_INLINE void super_block(const uint8_t *w, tile_rows *x, const scalars *v,
         for (int i = 0; i < 4; i++) tile_rows_next(x);
     }
     for (int j = 0; T > 2 && j < GROUPS; j++) {
-        prefetch(w + (size_t)j * (sizeof *b / GROUPS), sizeof *b / GROUPS, T);
+        prefetch(w + (size_t)j * (sizeof *b / GROUPS), sizeof *b / GROUPS, T, v->prefetch);
         group_many(b, x, v, j, s, T);
         tile_rows_next(x);
     }
@@ -137,6 +138,7 @@ ALWAYS_INLINE void tile(const pith_mul *args, const uint8_t *w, float *y, const 
     _Alignas(64) scalars v;
     _Alignas(64) float acc[FEW_TOKENS][16] = {{0}}, s[FEW_TOKENS][16] = {{0}};
     tile_rows x = tile_rows_at(args->q8, 0, T);
+    v.prefetch = args->prefetch;
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, w += sizeof(pith_panel_q6_k)) {
         __m512 d = load_f16(((const pith_panel_q6_k *)(const void *)w)->d);
         scalars_read(&v, args->q8, g, T);

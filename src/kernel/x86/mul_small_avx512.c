@@ -166,7 +166,7 @@ ALWAYS_INLINE void tile(const pith_mul *args, const uint8_t *w, float *y, const 
         if (n > CHUNK) n = CHUNK;
         scalars_read(&s, args->q8, g0, n, T, type);
         for (uint32_t g = 0; g < n; g++, w += block_bytes(type)) {
-            prefetch(w, (int)block_bytes(type), T);
+            prefetch(w, (int)block_bytes(type), T, args->prefetch);
             block(w, &x, &s, g, acc, acc_min, T, type);
             tile_rows_next(&x);
         }

@@ -28,6 +28,7 @@ typedef struct scalars {
     float d_sum[FEW_TOKENS][GROUPS]; /* d * sum */
     uint8_t scale[GROUPS][16];       /* unpacked 6-bit scales and minima of 16 rows */
     uint8_t minimum[GROUPS][16];
+    bool prefetch; /* as in pith_mul */
 } scalars;
 
 ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, const int T) {
@@ -113,7 +114,7 @@ ALWAYS_INLINE void super_block(const uint8_t *w, tile_rows *x, scalars *v, float
         s[t] = _mm512_setzero_ps();
     }
     for (int j = 0; j < GROUPS; j++) {
-        prefetch(w + (size_t)j * group_bytes, (int)group_bytes, T);
+        prefetch(w + (size_t)j * group_bytes, (int)group_bytes, T, v->prefetch);
         group(w, x, v, j, s, T, type);
         tile_rows_next(x);
     }
@@ -127,6 +128,7 @@ ALWAYS_INLINE void tile(const pith_mul *args, const uint8_t *w, float *y, const 
     _Alignas(64) scalars v;
     _Alignas(64) float acc[FEW_TOKENS][16] = {{0}}, acc_min[FEW_TOKENS][16] = {{0}};
     tile_rows x = tile_rows_at(args->q8, 0, T);
+    v.prefetch = args->prefetch;
     for (uint32_t g = 0; g < args->k / PITH_GROUP; g += GROUPS, w += block_bytes(type)) {
         scalars_read(&v, args->q8, g, T);
         super_block(w, &x, &v, acc, acc_min, T, type);
