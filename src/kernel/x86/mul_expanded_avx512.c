@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-512 VNNI products of the types that are expanded first, with any number of tokens: 256 k of a
- * panel become bytes and factors (expand_types.h, expand_grids.h), which mul_wide_avx512.c
- * multiplies. One token too: the bytes stay in the first cache, and expanding costs little more
- * than reading the codes from memory, but for the code books. Few tokens of some types go another
- * way (mul_few_avx512.h). Contract: pith_mul in kernel.h; bits: ref/mul_expanded_ref.c. Only the
- * shape of each type and the names live here. */
+ * panel become bytes and factors (expand_types.h, expand_grids.h, expand_books_avx512.h), which
+ * mul_wide_avx512.c multiplies. One token too: the bytes stay in the first cache, and expanding
+ * costs little more than reading the codes from memory, but for the code books. Few tokens of some
+ * types go another way (mul_few_avx512.h). Contract: pith_mul in kernel.h; bits:
+ * ref/mul_expanded_ref.c. Only the shape of each type and the names live here. */
+#include "kernel/x86/expand_books_avx512.h"
 #include "kernel/x86/mul_avx512.h"
 #include "kernel/x86/mul_few_avx512.h"
-#include "kernel/x86/words_avx512.h"
 #include "kernel/x86/x86.h"
-
-#include "kernel/expand_grids.h"
 
 const wide_type pith_wide_iq4_nl = {expand_iq4_nl, 8 * sizeof(pith_panel_iq4_nl), WIDE_SIGNED, 7,
                                     0};
@@ -127,8 +125,8 @@ void pith_mul_fast_iq2_s_avx512(const pith_mul *args) {
     pith_mul_fast_wide_avx512(args, &pith_wide_iq2_s);
 }
 
-const wide_type pith_wide_iq3_xxs = {expand_iq3_xxs, sizeof(pith_panel_iq3_xxs), WIDE_SCALED, 6,
-                                     62};
+const wide_type pith_wide_iq3_xxs = {expand_books_iq3_xxs, sizeof(pith_panel_iq3_xxs), WIDE_SCALED,
+                                     6, 62};
 
 void pith_mul_iq3_xxs_avx512(const pith_mul *args) {
     pith_mul_wide_avx512(args, &pith_wide_iq3_xxs);
@@ -138,7 +136,8 @@ void pith_mul_fast_iq3_xxs_avx512(const pith_mul *args) {
     pith_mul_fast_wide_avx512(args, &pith_wide_iq3_xxs);
 }
 
-const wide_type pith_wide_iq3_s = {expand_iq3_s, sizeof(pith_panel_iq3_s), WIDE_SCALED, 5, 15};
+const wide_type pith_wide_iq3_s = {expand_books_iq3_s, sizeof(pith_panel_iq3_s), WIDE_SCALED, 5,
+                                   15};
 
 void pith_mul_iq3_s_avx512(const pith_mul *args) {
     pith_mul_wide_avx512(args, &pith_wide_iq3_s);

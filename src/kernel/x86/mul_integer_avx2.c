@@ -1,36 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX2 products of quantized weights: the kernels of mul_integer_256.h, compiled with the dot
- * product of dot_avx2.h (vpmaddubsw). Contract: pith_mul in kernel.h; bits: ref/mul_integer_ref.c.
- * Only the choice of dot product and the suffix of the names live here. Read next:
- * mul_integer_256.h. */
+ * product of dot_avx2.h (vpmaddubsw); one token goes to mul_one_avx2.h where the type has a kernel
+ * there. Contract: pith_mul in kernel.h; bits: ref/mul_integer_ref.c. Only the choice of dot product
+ * and the suffix of the names live here. Read next: mul_integer_256.h. */
 #include "kernel/x86/dot_avx2.h"
 
 #include "kernel/x86/mul_integer_256.h"
+#include "kernel/x86/mul_one_avx2.h"
 #include "kernel/x86/x86.h"
 
 void pith_mul_q4_0_avx2(const pith_mul *args) {
-    mul_integer(args, PITH_TYPE_Q4_0);
+    if (args->n == 1)
+        pith_mul_one_q4_0_avx2(args);
+    else
+        mul_integer(args, PITH_TYPE_Q4_0);
 }
 void pith_mul_q4_1_avx2(const pith_mul *args) {
-    mul_integer(args, PITH_TYPE_Q4_1);
+    if (args->n == 1)
+        pith_mul_one_q4_1_avx2(args);
+    else
+        mul_integer(args, PITH_TYPE_Q4_1);
 }
 void pith_mul_q5_0_avx2(const pith_mul *args) {
-    mul_integer(args, PITH_TYPE_Q5_0);
+    if (args->n == 1)
+        pith_mul_one_q5_0_avx2(args);
+    else
+        mul_integer(args, PITH_TYPE_Q5_0);
 }
 void pith_mul_q5_1_avx2(const pith_mul *args) {
-    mul_integer(args, PITH_TYPE_Q5_1);
+    if (args->n == 1)
+        pith_mul_one_q5_1_avx2(args);
+    else
+        mul_integer(args, PITH_TYPE_Q5_1);
 }
 void pith_mul_q8_0_avx2(const pith_mul *args) {
-    mul_integer(args, PITH_TYPE_Q8_0);
+    if (args->n == 1)
+        pith_mul_one_q8_0_avx2(args);
+    else
+        mul_integer(args, PITH_TYPE_Q8_0);
 }
 void pith_mul_q4_k_avx2(const pith_mul *args) {
-    mul_integer(args, PITH_TYPE_Q4_K);
+    if (args->n == 1)
+        pith_mul_one_q4_k_avx2(args);
+    else
+        mul_integer(args, PITH_TYPE_Q4_K);
 }
 void pith_mul_q5_k_avx2(const pith_mul *args) {
-    mul_integer(args, PITH_TYPE_Q5_K);
+    if (args->n == 1)
+        pith_mul_one_q5_k_avx2(args);
+    else
+        mul_integer(args, PITH_TYPE_Q5_K);
 }
 void pith_mul_q6_k_avx2(const pith_mul *args) {
-    mul_integer(args, PITH_TYPE_Q6_K);
+    if (args->n == 1)
+        pith_mul_one_q6_k_avx2(args);
+    else
+        mul_integer(args, PITH_TYPE_Q6_K);
 }
 void pith_mul_iq4_nl_avx2(const pith_mul *args) {
     mul_integer(args, PITH_TYPE_IQ4_NL);
