@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith doctor`: what pith sees of this machine (processor, tiers, memory), which kernel it will
- * use for what, and which libraries are built in. Everything comes from pith.h, "Looking inside";
- * nothing is measured here (that is `pith bench`). A PITH_CPU that names no tier is told as a
- * failure. */
+ * `pith doctor`: what pith sees of this machine (processor, tiers, memory), how many threads it
+ * will use and what that rests on, which kernel it will use for what, and which libraries are built in.
+ * Everything comes from pith.h, "Looking inside", and from what is kept of this machine
+ * (machine_record.h); nothing is measured without --probe. A PITH_CPU that names no tier is told as
+ * a failure. */
 #include "base/memory.h"
-#include "pith/cli.h"
+#include "pith/machine_record.h"
 
-static json_t *describe(const pith_system_info *info) {
+static json_t *describe(const pith_system_info *info, const pith_cli_machine *machine) {
     json_t *kernels = json_object(), *libraries = json_object(), *architectures = json_array();
     const char *name, *value;
     for (size_t i = 0; pith_system_kernel(i, &name, &value); i++)
@@ -15,22 +16,22 @@ static json_t *describe(const pith_system_info *info) {
         json_object_set_new(libraries, name, json_string(value));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
-    return json_pack("{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o}", "version",
-                     pith_version(), "cpu", pith_cli_json_string(info->cpu), "tiers",
-                     info->features, "cores", info->n_cores, "threads", info->n_threads,
-                     "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
-                     (json_int_t)info->memory_available_bytes, "architectures", architectures,
-                     "libraries", libraries, "kernels", kernels);
+    return json_pack(
+        "{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o}", "version", pith_version(), "cpu",
+        pith_cli_json_string(info->cpu), "tiers", info->features, "cores", info->n_cores, "threads",
+        info->n_threads, "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
+        (json_int_t)info->memory_available_bytes, "architectures", architectures, "libraries",
+        libraries, "kernels", kernels, "probe", pith_cli_machine_json(machine));
 }
 
-static int print_text(const pith_system_info *info) {
+static int print_text(const pith_system_info *info, const pith_cli_machine *machine) {
     const char *name, *value;
-    printf("pith           %s\ncpu            %s\ntiers          %s\ncores          %d usable, %d "
-           "threads by default\n"
+    printf("pith           %s\ncpu            %s\ntiers          %s\ncores          %d usable\n"
            "memory         %.1f GiB, %.1f GiB available\n",
-           pith_version(), info->cpu, info->features, (int)info->n_cores, (int)info->n_threads,
+           pith_version(), info->cpu, info->features, (int)info->n_cores,
            (double)info->memory_bytes / 1073741824.0,
            (double)info->memory_available_bytes / 1073741824.0);
+    pith_cli_machine_print(machine, info->n_threads);
     char *folder = pith_cli_models_folder();
     printf("models         %s\narchitectures ", folder ? folder : "?");
     pith_free(folder);
@@ -44,16 +45,37 @@ static int print_text(const pith_system_info *info) {
     return pith_cli_finish();
 }
 
+/* What is kept, measured anew where that is asked for. Exit code, or -1. */
+static int know_machine(bool probe, pith_cli_machine *machine) {
+    pith_error error = {0};
+    pith_cli_machine_load(machine);
+    pith_thread_probe before = machine->probe;
+    machine->probe.n_threads = 0;
+    if (probe && pith_cli_machine_probe(machine, &error) != PITH_OK) return pith_cli_fail(&error);
+    if (machine->probe.n_threads > 0) return -1;
+    if (probe)
+        fputs("note: other work took the processors' time, so nothing new was kept\n", stderr);
+    machine->probe = before;
+    return -1;
+}
+
 int pith_command_doctor(int argc, char **argv) {
-    bool json = false;
-    pith_cli_option table[] = {{"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0}};
+    bool json = false, probe = false;
+    pith_cli_option table[] = {
+        {"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0},
+        {"probe", 0, PITH_CLI_FLAG, &probe, "",
+         "measure anew how many threads are worth having, and keep it (some 2 s)", 0, 0}};
     pith_cli_command command = {
-        "pith doctor [--json]", "Shows processor, memory, kernels and libraries in use.", table, 1,
+        "pith doctor [--probe] [--json]",
+        "Shows processor, memory, threads, kernels and libraries in use.", table, 2,
         "PITH_CPU=ref|avx2|avxvnni|avx512|amx|neon|... lowers the machine for a test."};
     int code = pith_cli_parse_alone(&command, argc, argv);
     if (code >= 0) return code;
     pith_system_info info = {0};
     pith_error error = {0};
     if (pith_system_describe(&info, &error) != PITH_OK) return pith_cli_fail(&error);
-    return json ? pith_cli_print_json(describe(&info)) : print_text(&info);
+    pith_cli_machine machine;
+    code = know_machine(probe, &machine);
+    if (code >= 0) return code;
+    return json ? pith_cli_print_json(describe(&info, &machine)) : print_text(&info, &machine);
 }

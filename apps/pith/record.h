@@ -29,9 +29,9 @@ typedef struct pith_cli_record {
 
 /* What tells one record from another. */
 typedef struct pith_cli_record_key {
-    uint64_t content_key; /* 0: no record is kept */
-    int32_t n_threads, step_limit;
-    int load; /* pith_load */
+    uint64_t content_key;                          /* 0: no record is kept */
+    int32_t n_threads, decode_threads, step_limit; /* decode_threads 0: n_threads */
+    int load;                                      /* pith_load */
     const char *kv_type;
 } pith_cli_record_key;
 

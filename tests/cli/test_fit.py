@@ -247,6 +247,85 @@ def case_runs_are_kept_and_correct_the_estimate():
         expect(other["record"] is None, other)
 
 
+def machine_file(home):
+    folder = os.path.join(home, "machine")
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    expect(len(names) <= 1, "one file a machine", names)
+    return os.path.join(folder, names[0]) if names else None
+
+
+def rates(threads, read, macs):
+    return {"threads": threads, "bandwidth": read * 6e10, "int8_macs": macs * 3e11, "bandwidth_share": read, "macs_share": macs}
+
+
+def case_threads_by_default_come_from_what_was_measured():
+    """Invented measurements: what is kept decides, --threads overrides it, what cannot be believed counts as nothing."""
+    usual = answer("doctor")["threads"]
+    with tempfile.TemporaryDirectory() as home:
+        expect(answer("doctor", home=home)["probe"] is None, "nothing is kept yet")
+        expect("pith doctor --probe" in pith("doctor", home=home).text, "how to measure")
+        answer("fit", TINY, "-t", "1", home=home)
+        path = machine_file(home)
+        kept = json.load(open(path, encoding="utf-8"))
+        expect(kept["threads"] == [] and len(kept["speeds"]) == 1, "-t leaves nothing to choose", kept)
+
+        def put(threads):
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({**kept, "rounds": 9, "threads": threads}, file)
+
+        def runs(*more):
+            rows = json.loads(pith("bench", "-m", TINY, "-p", "4", "-n", "4", "-r", "1", "--no-record", "--json", *more, home=home).stdout)
+            return [row["n_threads"] for row in rows]
+
+        expect(runs() == [usual, usual], "nothing was measured", runs())
+        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)])
+        expect(runs() == [3, 1] and runs("-t", "2") == [2, 2], runs(), runs("-t", "2"))
+        fit = answer("fit", TINY, "--no-probe", home=home)[0]
+        expect(fit["n_threads"] == 3, fit)
+        probe = answer("doctor", home=home)["probe"]
+        expect(probe["threads"] == 3 and probe["decode_threads"] == 1 and len(probe["rates"]) == 3, probe)
+        text = pith("doctor", home=home).text
+        expect("3 by default, 1 of them for decoding" in text and "98 %" in text, text)
+        ids = {answer("run", "-m", TINY, "--raw", "--temp", "0", "-n", "8", *more, "some words", home=home)["text"] for more in ([], ["-t", "1"])}
+        expect(len(ids) == 1, "threads changed the text", ids)
+        for broken in ([rates(2, 1, 1), rates(1, 1, 1)], [rates(0, 1, 1)], [rates(513, 1, 1)], [rates(1, 1.01, 1)], [rates(1, 0, 1)],
+                       [rates(n, 1, 1) for n in range(1, 14)], ["x"]):
+            put(broken)
+            expect(runs() == [usual, usual], broken, runs())
+        put([])
+        answer("doctor", "--probe", home=home)  # a busy machine keeps nothing new
+        probe = answer("doctor", home=home)["probe"]
+        expect(probe is None or 1 <= probe["decode_threads"] <= probe["threads"], probe)
+        os.remove(path)
+        expect(pith("run", "-m", TINY, "--raw", "-n", "2", "x", home=home).returncode == 0 and not machine_file(home), "run measures nothing")
+        expect(pith("fit", TINY, "--no-record", home=home).returncode == 0 and not machine_file(home), "--no-record keeps nothing")
+
+
+def case_a_range_where_memory_speed_changes():
+    with tempfile.TemporaryDirectory() as home:
+        first = answer("fit", TINY, "-t", "1", home=home)[0]["speed"]
+        expect(first["bandwidth_low"] <= first["bandwidth"] <= first["bandwidth_high"], first)
+        expect(first["decode_tps_low"] <= first["decode_tps"] <= first["decode_tps_high"], first)
+        path = machine_file(home)
+        kept = json.load(open(path, encoding="utf-8"))
+        slow = {"threads": 1, "low": 1e8, "median": 1e9, "high": 1e9}
+        other = {"threads": 2, "low": 1e5, "median": 1e5, "high": 1e5}  # says nothing about one thread
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**kept, "speeds": [other, slow]}, file)
+        speed = answer("fit", TINY, "-t", "1", home=home)[0]["speed"]
+        near(speed["bandwidth_low"], 1e9, 1, "the slowest middle that was kept")
+        expect(speed["decode_tps_low"] < speed["decode_tps"], speed)
+        expect("memory speed changes" in pith("fit", TINY, "-t", "1", home=home).text, "the range is told")
+        last = answer("fit", TINY, "-t", "1", "--no-record", home=home)[0]["speed"]
+        expect(last["bandwidth_low"] > 1e9, "--no-record uses no former runs", last)
+        expect(len(json.load(open(path, encoding="utf-8"))["speeds"]) == 4, "--no-record keeps none")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**kept, "speeds": [slow] * 16}, file)
+        answer("fit", TINY, "-t", "1", home=home)
+        speeds = json.load(open(path, encoding="utf-8"))["speeds"]
+        expect(len(speeds) == 16 and speeds[-1]["median"] > 1e9, "the latest sixteen", len(speeds))
+
+
 def case_a_run_before_any_estimate():
     with tempfile.TemporaryDirectory() as home:
         expect(bench(home).returncode == 0 and len(records(home)) == 1, "a record of a run alone")
