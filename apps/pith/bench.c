@@ -282,6 +282,7 @@ static int run_threads(bench_state *s, const bench_options *o, const bench_lists
              add_rows(s, o, &l->predicts, l->depths.items[d], false);
     if (ok && o->profile) ok = take_profile(s);
     if (first_row == 0 || !o->roofline) s->report.peak_bytes = pith_memory_peak();
+    if (first_row == 0) s->report.huge_bytes = pith_memory_huge();
     bool is_usual = !o->profile && pith_cli_record_is_for(&o->model); /* a profile takes time */
     if (ok && is_usual && !o->no_record) keep_record(s, first_row, model);
     if (ok && o->roofline) ok = measure_machine(s, first_row, !o->no_record);

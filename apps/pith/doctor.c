@@ -4,8 +4,25 @@
  * Everything comes from pith.h, "Looking inside", and from what is kept of this machine
  * (machine_record.h); nothing is measured without --probe. A PITH_CPU that names no tier is told as
  * a failure. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "pith/machine_record.h"
+
+#include <string.h>
+
+/* Whether memory comes in huge pages when they are asked for, as weights ask: a few are taken and
+ * looked at. Bytes in huge pages of PROBE_BYTES; 0 also where the system does not tell. */
+enum { PROBE_BYTES = 8 << 20 };
+
+static uint64_t huge_bytes(void) {
+    pith_region region;
+    if (!pith_region_open(&region, PROBE_BYTES, true)) return 0;
+    uint64_t before = pith_memory_huge();
+    memset(region.data, 1, PROBE_BYTES);
+    uint64_t after = pith_memory_huge();
+    pith_region_close(&region);
+    return after > before ? after - before : 0;
+}
 
 static json_t *describe(const pith_system_info *info, const pith_cli_machine *machine) {
     json_t *kernels = json_object(), *libraries = json_object(), *architectures = json_array();
@@ -16,12 +33,13 @@ static json_t *describe(const pith_system_info *info, const pith_cli_machine *ma
         json_object_set_new(libraries, name, json_string(value));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
-    return json_pack(
-        "{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o}", "version", pith_version(), "cpu",
-        pith_cli_json_string(info->cpu), "tiers", info->features, "cores", info->n_cores, "threads",
-        info->n_threads, "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
-        (json_int_t)info->memory_available_bytes, "architectures", architectures, "libraries",
-        libraries, "kernels", kernels, "probe", pith_cli_machine_json(machine));
+    return json_pack("{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "version",
+                     pith_version(), "cpu", pith_cli_json_string(info->cpu), "tiers",
+                     info->features, "cores", info->n_cores, "threads", info->n_threads,
+                     "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
+                     (json_int_t)info->memory_available_bytes, "architectures", architectures,
+                     "libraries", libraries, "kernels", kernels, "probe",
+                     pith_cli_machine_json(machine), "huge_pages", huge_bytes() > 0);
 }
 
 static int print_text(const pith_system_info *info, const pith_cli_machine *machine) {
@@ -31,6 +49,10 @@ static int print_text(const pith_system_info *info, const pith_cli_machine *mach
            pith_version(), info->cpu, info->features, (int)info->n_cores,
            (double)info->memory_bytes / 1073741824.0,
            (double)info->memory_available_bytes / 1073741824.0);
+    uint64_t huge = huge_bytes();
+    printf("huge pages     %s (%.0f of %.0f MiB asked for)\n",
+           huge ? "given to weights" : "not given, or this system does not tell",
+           (double)huge / 1048576.0, PROBE_BYTES / 1048576.0);
     pith_cli_machine_print(machine, info->n_threads);
     char *folder = pith_cli_models_folder();
     printf("models         %s\narchitectures ", folder ? folder : "?");
@@ -64,7 +86,7 @@ int pith_command_doctor(int argc, char **argv) {
     pith_cli_option table[] = {
         {"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0},
         {"probe", 0, PITH_CLI_FLAG, &probe, "",
-         "measure anew how many threads are worth having, and keep it (some 2 s)", 0, 0}};
+         "measure how many threads are worth having, and keep it", 0, 0}};
     pith_cli_command command = {
         "pith doctor [--probe] [--json]",
         "Shows processor, memory, threads, kernels and libraries in use.", table, 2,

@@ -144,6 +144,17 @@ static void remember_speed(const fit_options *o, pith_fit_answer *answer) {
     pith_cli_machine_save(&machine);
 }
 
+/* For the record: what memory's speed explains. */
+static void set_token_range(pith_fit_answer *answer) {
+    double usual = pith_fit_token_ms(&answer->fit, 0, 0);
+    double fast = pith_fit_token_ms(&answer->fit, 0, answer->memory.high);
+    double slow = pith_fit_token_ms(&answer->fit, 0, answer->memory.low);
+    answer->record.token_fast = answer->record.token_slow = 1;
+    if (usual <= 0 || !pith_fit_range_is_wide(1 / slow, 1 / fast)) return;
+    answer->record.token_fast = fast < usual ? fast / usual : 1;
+    answer->record.token_slow = slow > usual ? slow / usual : 1;
+}
+
 static bool estimate(const char *path, const fit_options *o, pith_fit_answer *answer,
                      pith_file **file, pith_error *error) {
     const pith_thread_probe *kept = &answer->question->machine.probe;
@@ -161,6 +172,7 @@ static bool estimate(const char *path, const fit_options *o, pith_fit_answer *an
     remember_speed(o, answer);
     pith_cli_record_key key = record_key(*file, o, &answer->fit, options.decode_threads);
     pith_cli_record_load(&key, &answer->record);
+    set_token_range(answer);
     if (answer->fit.measured) pith_cli_record_estimate(&key, &answer->fit, &answer->record);
     return true;
 }

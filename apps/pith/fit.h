@@ -26,6 +26,8 @@ typedef struct pith_fit_answer {
     const pith_fit_question *question;
 } pith_fit_answer;
 
+/* Whether tokens a second differ so much that the range is told. */
+bool pith_fit_range_is_wide(double low, double high);
 /* Milliseconds with the corrections of earlier runs; 0: unknown. bandwidth: as in
  * pith_fit_token_ms. */
 double pith_fit_answer_token_ms(const pith_fit_answer *answer, int32_t depth, double bandwidth);

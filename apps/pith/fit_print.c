@@ -14,7 +14,9 @@ double pith_fit_answer_prompt_ms(const pith_fit_answer *a) {
            a->record.prompt_factor;
 }
 
-static const double range_shown = 1.15; /* a smaller range is that of any measurement */
+bool pith_fit_range_is_wide(double low, double high) {
+    return low > 0 && high > low * 1.15; /* a smaller range is that of any measurement */
+}
 
 /* What it will take with the correction of earlier runs. */
 static double total_bytes(const pith_fit_answer *a) {
@@ -227,7 +229,7 @@ static void print_speed(const pith_fit_answer *a) {
         return;
     }
     printf("decode  %.1f tok/s", per_second(token_ms, 1));
-    if (range.high > range.low * range_shown)
+    if (pith_fit_range_is_wide(range.low, range.high))
         printf(" (%.1f to %.1f: this machine's memory speed changes, %.1f to %.1f GB/s)", range.low,
                range.high, a->memory.low * 1e-9, a->memory.high * 1e-9);
     printf(" at depth %d; ceiling %.1f = %.1f GB/s over %.1f MB per token\n",

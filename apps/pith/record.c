@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    RECORD_VERSION = 1,
+    RECORD_VERSION = 2,
     LEAST_PROMPT = 16, /* tokens: below, a time is mostly noise */
     LEAST_TOKENS = 8
 };
@@ -38,7 +38,8 @@ static void compare(pith_cli_record *r, double all_bytes) {
         pith_speed_prompt_ms(&r->speed, r->n_prompt, r->prompt_depth) * r->prompt_factor;
     if (r->token_ms > 0 && token > 0) {
         r->token_error = r->token_ms / token - 1;
-        r->token_factor = corrected(r->token_factor, r->token_error);
+        double told = within(1 + r->token_error, r->token_fast, r->token_slow);
+        r->token_factor = corrected(r->token_factor, (1 + r->token_error) / told - 1);
     }
     if (r->prompt_ms > 0 && prompt > 0) {
         r->prompt_error = r->prompt_ms / prompt - 1;
@@ -81,7 +82,9 @@ static bool read_record(const json_t *json, pith_cli_record *r) {
     return pith_cli_kept_count(json, "runs", &r->n_runs) && r->n_runs >= 0 &&
            pith_cli_kept_number(json, "token_factor", &r->token_factor) &&
            pith_cli_kept_number(json, "prompt_factor", &r->prompt_factor) &&
-           pith_cli_kept_number(json, "other_more", &r->other_more) &&
+           pith_cli_kept_number(json, "token_fast", &r->token_fast) && r->token_fast > 0 &&
+           r->token_fast <= 1 && pith_cli_kept_number(json, "token_slow", &r->token_slow) &&
+           r->token_slow >= 1 && pith_cli_kept_number(json, "other_more", &r->other_more) &&
            pith_cli_kept_number(json, "token_error", &r->token_error) &&
            pith_cli_kept_number(json, "prompt_error", &r->prompt_error) &&
            pith_cli_kept_number(json, "memory_error", &r->memory_error) &&
@@ -113,6 +116,8 @@ static json_t *write_record(const pith_cli_record *r) {
         (int)r->n_prompt, "prompt_depth", (int)r->prompt_depth, "token_depth", (int)r->token_depth,
         "prompt_ms", r->prompt_ms, "token_ms", r->token_ms, "memory_more", r->memory_more,
         "other_bytes", (double)r->other_bytes);
+    json_object_set_new(json, "token_fast", json_real(r->token_fast));
+    json_object_set_new(json, "token_slow", json_real(r->token_slow));
     if (r->has_estimate) json_object_set_new(json, "estimate", write_speed(&r->speed));
     return json;
 }
@@ -130,7 +135,8 @@ static bool name_record(const pith_cli_record_key *key, pith_buffer *text) {
 }
 
 void pith_cli_record_load(const pith_cli_record_key *key, pith_cli_record *out) {
-    const pith_cli_record none = {.token_factor = 1, .prompt_factor = 1, .token_depth = -1};
+    const pith_cli_record none = {
+        .token_factor = 1, .prompt_factor = 1, .token_fast = 1, .token_slow = 1, .token_depth = -1};
     pith_buffer name = {0};
     *out = none;
     json_t *json = name_record(key, &name) ? pith_cli_kept_read("fit", name.data) : NULL;

@@ -233,7 +233,8 @@ def case_runs_are_kept_and_correct_the_estimate():
         record = json.load(open(records(home)[0], encoding="utf-8"))
         expect(len(records(home)) == 1 and record["runs"] == 1, record)
         expect(record["token_ms"] > 0 and record["prompt_ms"] > 0 and record["token_error"] != 0, record)
-        near(record["token_factor"], min(10, max(0.1, 1 + record["token_error"])) ** 0.5, 1e-3, "half of the way")
+        told = min(max(1 + record["token_error"], record["token_fast"]), record["token_slow"])  # by the range of memory's speed
+        near(record["token_factor"], min(10, max(0.1, (1 + record["token_error"]) / told)) ** 0.5, 1e-3, "half of the way")
         after = answer("fit", TINY, "-t", "1", "-p", "32", home=home)[0]
         expect(after["record"]["runs"] == 1, after)
         near(after["record"]["decode_error"], record["token_error"], 1e-6, "error")
@@ -316,6 +317,16 @@ def case_a_range_where_memory_speed_changes():
         near(speed["bandwidth_low"], 1e9, 1, "the slowest middle that was kept")
         expect(speed["decode_tps_low"] < speed["decode_tps"], speed)
         expect("memory speed changes" in pith("fit", TINY, "-t", "1", home=home).text, "the range is told")
+        record = json.load(open(records(home)[0], encoding="utf-8"))
+        expect(record["token_slow"] > 1.15 and 0 < record["token_fast"] <= 1, record)
+        record["estimate"]["token_ns"] = 1e9  # a run is faster than that memory ever was
+        record["estimate"]["token_kv_ns"] = 0
+        record["token_fast"] = 0.25
+        with open(records(home)[0], "w", encoding="utf-8") as file:
+            json.dump(record, file)
+        expect(bench(home).returncode == 0, "bench")
+        after = json.load(open(records(home)[0], encoding="utf-8"))
+        near(after["token_factor"], max(0.1, (1 + after["token_error"]) / 0.25) ** 0.5, 1e-3, "what memory's speed does not explain")
         last = answer("fit", TINY, "-t", "1", "--no-record", home=home)[0]["speed"]
         expect(last["bandwidth_low"] > 1e9, "--no-record uses no former runs", last)
         expect(len(json.load(open(path, encoding="utf-8"))["speeds"]) == 4, "--no-record keeps none")
@@ -339,7 +350,7 @@ def case_a_broken_record_is_replaced():
         path = records(home)[0]
         good = open(path, encoding="utf-8").read()
         for text in ("", "{", "[]", '{"version": 1}', good.replace('"runs": 1', '"runs": -5'), good.replace('"token_factor": 1', '"token_factor": 1e9'),
-                     "\0" * 100, "[" * 5000, good.replace('"version": 1', '"version": 2'), '{"version":1,' + '"x":"' + "y" * 200000 + '"}'):
+                     "\0" * 100, "[" * 5000, good.replace('"version": 2', '"version": 3'), good.replace('"token_slow"', '"slow"'), '{"version":1,' + '"x":"' + "y" * 200000 + '"}'):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             expect(answer("fit", TINY, "-t", "1", "--device", "phone", home=home)[0]["record"] is None, text[:40])
