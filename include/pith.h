@@ -534,11 +534,10 @@ typedef struct pith_machine_rates {
 PITH_API pith_status pith_system_measure(int32_t n_threads, uint64_t working_set,
                                          pith_machine_rates *out, pith_error *error);
 
-/* What a number of threads gives; shares are of the best number, measured side by side. */
+/* The most that a number of threads gives. */
 typedef struct pith_thread_rates {
     int32_t n_threads;
     double bandwidth, int8_macs; /* as in pith_machine_rates */
-    double bandwidth_share, macs_share;
 } pith_thread_rates;
 enum { PITH_THREAD_RATES = 12 };
 typedef struct pith_thread_probe {
@@ -551,8 +550,9 @@ typedef struct pith_thread_probe {
     double probe_ms;
 } pith_thread_probe;
 /* Measures which numbers of threads are worth having on this machine, in 0.5 to 2 s. An engine does
- * not ask this: keep the answer and give it as decode_threads and n_threads, as the program
- * does. */
+ * not ask this: keep the answer and give it as decode_threads and n_threads, as the program does.
+ * Memory's speed changes from second to second on some machines: join the best rates of a few
+ * probes before fewer threads than the default are believed to be enough. */
 PITH_API pith_status pith_system_probe_threads(pith_thread_probe *out, pith_error *error);
 /* The choice alone, from rates[0 .. n-1] with increasing n_threads: fills decode_threads and
  * n_threads. */

@@ -263,7 +263,7 @@ static bool measure_machine(bench_state *s, size_t first_row, bool is_kept) {
     pith_cli_machine_load(&machine);
     pith_cli_machine_add(&machine, &speed);
     pith_cli_machine_save(&machine);
-    if (machine.probe.n == 0) (void)pith_cli_machine_probe(&machine, NULL);
+    if (pith_cli_machine_wants_look(&machine)) (void)pith_cli_machine_probe(&machine, NULL);
     return true;
 }
 

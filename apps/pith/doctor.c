@@ -33,13 +33,13 @@ static json_t *describe(const pith_system_info *info, const pith_cli_machine *ma
         json_object_set_new(libraries, name, json_string(value));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
-    return json_pack("{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "version",
-                     pith_version(), "cpu", pith_cli_json_string(info->cpu), "tiers",
-                     info->features, "cores", info->n_cores, "threads", info->n_threads,
-                     "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
-                     (json_int_t)info->memory_available_bytes, "architectures", architectures,
-                     "libraries", libraries, "kernels", kernels, "probe",
-                     pith_cli_machine_json(machine), "huge_pages", huge_bytes() > 0);
+    return json_pack(
+        "{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "version", pith_version(),
+        "cpu", pith_cli_json_string(info->cpu), "tiers", info->features, "cores", info->n_cores,
+        "threads", info->n_threads, "memory_bytes", (json_int_t)info->memory_bytes,
+        "memory_available_bytes", (json_int_t)info->memory_available_bytes, "architectures",
+        architectures, "libraries", libraries, "kernels", kernels, "probe",
+        pith_cli_machine_json(machine, info->n_threads), "huge_pages", huge_bytes() > 0);
 }
 
 static int print_text(const pith_system_info *info, const pith_cli_machine *machine) {
@@ -67,26 +67,23 @@ static int print_text(const pith_system_info *info, const pith_cli_machine *mach
     return pith_cli_finish();
 }
 
-/* What is kept, measured anew where that is asked for. Exit code, or -1. */
+/* What is kept, with another look where that is asked for. Exit code, or -1. */
 static int know_machine(bool probe, pith_cli_machine *machine) {
     pith_error error = {0};
     pith_cli_machine_load(machine);
-    pith_thread_probe before = machine->probe;
-    machine->probe.n_threads = 0;
-    if (probe && pith_cli_machine_probe(machine, &error) != PITH_OK) return pith_cli_fail(&error);
-    if (machine->probe.n_threads > 0) return -1;
-    if (probe)
+    int32_t n_looks = machine->n_looks;
+    if (!probe) return -1;
+    if (pith_cli_machine_probe(machine, &error) != PITH_OK) return pith_cli_fail(&error);
+    if (machine->n_looks == n_looks)
         fputs("note: other work took the processors' time, so nothing new was kept\n", stderr);
-    machine->probe = before;
     return -1;
 }
 
 int pith_command_doctor(int argc, char **argv) {
     bool json = false, probe = false;
-    pith_cli_option table[] = {
-        {"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0},
-        {"probe", 0, PITH_CLI_FLAG, &probe, "",
-         "measure how many threads are worth having, and keep it", 0, 0}};
+    pith_cli_option table[] = {{"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0},
+                               {"probe", 0, PITH_CLI_FLAG, &probe, "",
+                                "measure how many threads are worth having, and keep it", 0, 0}};
     pith_cli_command command = {
         "pith doctor [--probe] [--json]",
         "Shows processor, memory, threads, kernels and libraries in use.", table, 2,

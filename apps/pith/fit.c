@@ -121,12 +121,13 @@ static pith_cli_record_key record_key(const pith_file *file, const fit_options *
         .kv_type = fit->kv_type};
 }
 
-/* What is kept of this machine; the first time it is measured. Threads that were asked for leave
+/* What is kept of this machine; the first times it is measured. Threads that were asked for leave
  * nothing to choose. */
 static pith_status know_machine(const fit_options *o, pith_cli_machine *machine,
                                 pith_error *error) {
     pith_cli_machine_load(machine);
-    if (machine->probe.n > 0 || o->n_threads > 0 || o->no_probe || o->no_record) return PITH_OK;
+    if (!pith_cli_machine_wants_look(machine) || o->n_threads > 0 || o->no_probe || o->no_record)
+        return PITH_OK;
     return pith_cli_machine_probe(machine, error);
 }
 
@@ -157,11 +158,11 @@ static void set_token_range(pith_fit_answer *answer) {
 
 static bool estimate(const char *path, const fit_options *o, pith_fit_answer *answer,
                      pith_file **file, pith_error *error) {
-    const pith_thread_probe *kept = &answer->question->machine.probe;
+    pith_cli_thread_numbers kept = answer->question->threads;
     pith_fit_options options = {.size = sizeof options,
                                 .n_ctx = o->n_ctx,
-                                .n_threads = o->n_threads ? o->n_threads : kept->n_threads,
-                                .decode_threads = o->n_threads ? 0 : kept->decode_threads,
+                                .n_threads = o->n_threads ? o->n_threads : kept.n_threads,
+                                .decode_threads = o->n_threads ? 0 : kept.decode_threads,
                                 .load = (pith_load)o->load,
                                 .kv_type = (pith_kv_type)o->kv,
                                 .memory_limit = o->memory,
@@ -237,6 +238,7 @@ static int answer_all(const pith_cli_command *command, const fit_options *o, con
     pith_error error = {0};
     if (is_here && know_machine(o, &question.machine, &error) != PITH_OK)
         return pith_cli_fail(&error);
+    if (is_here) question.threads = pith_cli_thread_defaults(o->n_threads);
     json_t *list = o->json ? json_array() : NULL;
     for (int i = 0; i < n_words && code < 0; i++) {
         if (i > 0 && !o->json) putchar('\n');

@@ -14,7 +14,8 @@ typedef struct pith_fit_question {
     double want;               /* tokens a second; 0: nothing is wanted */
     double n_parameters;       /* --params; 0: the model's */
     const pith_device *device; /* NULL: this machine */
-    pith_cli_machine machine;  /* what is kept of it */
+    pith_cli_machine machine;  /* what is kept of it, and the threads that follow */
+    pith_cli_thread_numbers threads;
 } pith_fit_question;
 
 /* One model's answer. */

@@ -28,11 +28,7 @@ static bool read_threads(const json_t *json, int32_t *out) {
 static bool read_rates(const json_t *json, pith_thread_rates *r) {
     return read_threads(json, &r->n_threads) &&
            pith_cli_kept_number(json, "bandwidth", &r->bandwidth) && r->bandwidth > 0 &&
-           pith_cli_kept_number(json, "int8_macs", &r->int8_macs) && r->int8_macs > 0 &&
-           pith_cli_kept_number(json, "bandwidth_share", &r->bandwidth_share) &&
-           r->bandwidth_share > 0 && r->bandwidth_share <= 1 &&
-           pith_cli_kept_number(json, "macs_share", &r->macs_share) && r->macs_share > 0 &&
-           r->macs_share <= 1;
+           pith_cli_kept_number(json, "int8_macs", &r->int8_macs) && r->int8_macs > 0;
 }
 
 static bool read_probe(const json_t *json, pith_thread_probe *probe) {
@@ -44,7 +40,6 @@ static bool read_probe(const json_t *json, pith_thread_probe *probe) {
         if (i > 0 && rates->n_threads <= rates[-1].n_threads) return false;
     }
     probe->n = n;
-    if (!pith_cli_kept_count(json, "rounds", &probe->n_rounds)) return false;
     pith_thread_probe_choose(probe);
     return true;
 }
@@ -60,7 +55,8 @@ static bool read_machine(const json_t *json, pith_cli_machine *m) {
     double version = 0;
     const json_t *speeds = json_object_get(json, "speeds");
     if (!pith_cli_kept_number(json, "version", &version) || version != RECORD_VERSION ||
-        !read_probe(json, &m->probe) || json_array_size(speeds) > PITH_CLI_SPEEDS)
+        !read_probe(json, &m->probe) || !pith_cli_kept_count(json, "looks", &m->n_looks) ||
+        m->n_looks < (m->probe.n > 0) || json_array_size(speeds) > PITH_CLI_SPEEDS)
         return false;
     m->n_speeds = json_array_size(speeds);
     for (size_t i = 0; i < m->n_speeds; i++)
@@ -81,10 +77,9 @@ static json_t *rates_json(const pith_thread_probe *probe) {
     json_t *list = json_array();
     for (size_t i = 0; i < probe->n; i++) {
         const pith_thread_rates *r = &probe->rates[i];
-        json_array_append_new(list, json_pack("{s:i, s:f, s:f, s:f, s:f}", "threads",
-                                              (int)r->n_threads, "bandwidth", r->bandwidth,
-                                              "int8_macs", r->int8_macs, "bandwidth_share",
-                                              r->bandwidth_share, "macs_share", r->macs_share));
+        json_array_append_new(list,
+                              json_pack("{s:i, s:f, s:f}", "threads", (int)r->n_threads,
+                                        "bandwidth", r->bandwidth, "int8_macs", r->int8_macs));
     }
     return list;
 }
@@ -104,18 +99,38 @@ void pith_cli_machine_save(const pith_cli_machine *m) {
     if (name_machine(&name))
         pith_cli_kept_write(folder, name.data,
                             json_pack("{s:i, s:s, s:i, s:o, s:o}", "version", RECORD_VERSION,
-                                      "machine", name.data, "rounds", (int)m->probe.n_rounds,
-                                      "threads", rates_json(&m->probe), "speeds", speeds_json(m)));
+                                      "machine", name.data, "looks", (int)m->n_looks, "threads",
+                                      rates_json(&m->probe), "speeds", speeds_json(m)));
     pith_buffer_deinit(&name);
+}
+
+/* The best of both, where the same numbers were tried. */
+static void join(pith_cli_machine *m, const pith_thread_probe *probe) {
+    bool is_same = m->probe.n == probe->n;
+    for (size_t i = 0; is_same && i < probe->n; i++)
+        is_same = m->probe.rates[i].n_threads == probe->rates[i].n_threads;
+    m->n_looks = is_same ? m->n_looks + 1 : 1;
+    if (!is_same) m->probe = *probe;
+    for (size_t i = 0; i < probe->n; i++) {
+        pith_thread_rates *kept = &m->probe.rates[i];
+        const pith_thread_rates *now = &probe->rates[i];
+        if (now->bandwidth > kept->bandwidth) kept->bandwidth = now->bandwidth;
+        if (now->int8_macs > kept->int8_macs) kept->int8_macs = now->int8_macs;
+    }
+    pith_thread_probe_choose(&m->probe);
 }
 
 pith_status pith_cli_machine_probe(pith_cli_machine *machine, pith_error *error) {
     pith_thread_probe probe;
     pith_status status = pith_system_probe_threads(&probe, error);
     if (status != PITH_OK || probe.n_threads == 0) return status;
-    machine->probe = probe;
+    join(machine, &probe);
     pith_cli_machine_save(machine);
     return status;
+}
+
+bool pith_cli_machine_wants_look(const pith_cli_machine *machine) {
+    return machine->n_looks < PITH_CLI_LOOKS;
 }
 
 void pith_cli_machine_add(pith_cli_machine *m, const pith_cli_speed *speed) {
@@ -134,18 +149,30 @@ pith_cli_speed pith_cli_machine_range(const pith_cli_machine *m, const pith_cli_
     return range;
 }
 
-pith_cli_thread_numbers pith_cli_thread_defaults(int32_t asked) {
-    pith_cli_machine machine;
-    if (asked > 0) return (pith_cli_thread_numbers){asked, asked};
-    pith_cli_machine_load(&machine);
-    return (pith_cli_thread_numbers){machine.probe.n_threads, machine.probe.decode_threads};
+pith_cli_thread_numbers pith_cli_machine_threads(const pith_cli_machine *m, int32_t usual) {
+    pith_cli_thread_numbers out = {m->probe.n_threads, m->probe.decode_threads};
+    if (out.n_threads == 0 || m->n_looks >= PITH_CLI_LOOKS) return out;
+    if (out.n_threads < usual) out.n_threads = usual;
+    if (out.decode_threads < usual) out.decode_threads = usual;
+    return out;
 }
 
-json_t *pith_cli_machine_json(const pith_cli_machine *m) {
+pith_cli_thread_numbers pith_cli_thread_defaults(int32_t asked) {
+    pith_cli_machine machine;
+    pith_system_info info;
+    if (asked > 0) return (pith_cli_thread_numbers){asked, asked};
+    pith_cli_machine_load(&machine);
+    if (pith_system_describe(&info, NULL) != PITH_OK) return (pith_cli_thread_numbers){0, 0};
+    return pith_cli_machine_threads(&machine, info.n_threads);
+}
+
+json_t *pith_cli_machine_json(const pith_cli_machine *m, int32_t usual) {
+    pith_cli_thread_numbers used = pith_cli_machine_threads(m, usual);
     if (m->probe.n == 0) return json_null();
-    return json_pack("{s:i, s:i, s:i, s:o, s:o}", "threads", (int)m->probe.n_threads,
-                     "decode_threads", (int)m->probe.decode_threads, "rounds",
-                     (int)m->probe.n_rounds, "rates", rates_json(&m->probe), "speeds",
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "threads", (int)used.n_threads,
+                     "decode_threads", (int)used.decode_threads, "enough_threads",
+                     (int)m->probe.n_threads, "enough_decode_threads", (int)m->probe.decode_threads,
+                     "looks", (int)m->n_looks, "rates", rates_json(&m->probe), "speeds",
                      speeds_json(m));
 }
 
@@ -174,14 +201,16 @@ void pith_cli_machine_print(const pith_cli_machine *m, int32_t usual) {
             (int)usual);
         return;
     }
-    printf("threads        %d by default, %d of them for decoding: the smallest numbers within "
-           "3 %% of the best here\n",
-           (int)p->n_threads, (int)p->decode_threads);
-    for (size_t i = 0; i < p->n; i++) {
-        const pith_thread_rates *r = &p->rates[i];
-        printf("  %4d         reads %6.1f GB/s (%3.0f %%), multiplies %7.1f GMAC/s (%3.0f %%)\n",
-               (int)r->n_threads, r->bandwidth * 1e-9, r->bandwidth_share * 100,
-               r->int8_macs * 1e-9, r->macs_share * 100);
-    }
+    pith_cli_thread_numbers used = pith_cli_machine_threads(m, usual);
+    printf("threads        %d by default, %d of them for decoding\n", (int)used.n_threads,
+           (int)used.decode_threads);
+    for (size_t i = 0; i < p->n; i++)
+        printf("  %4d         reads %6.1f GB/s, multiplies %7.1f GMAC/s\n",
+               (int)p->rates[i].n_threads, p->rates[i].bandwidth * 1e-9,
+               p->rates[i].int8_macs * 1e-9);
+    printf(
+        "enough         %d to multiply and %d to read within 3 %% of the best, after %d look%s%s\n",
+        (int)p->n_threads, (int)p->decode_threads, (int)m->n_looks, m->n_looks == 1 ? "" : "s",
+        pith_cli_machine_wants_look(m) ? "; fewer than usual are used after 3" : "");
     print_speeds(m);
 }

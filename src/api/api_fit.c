@@ -89,9 +89,8 @@ void pith_thread_probe_choose(pith_thread_probe *probe) {
     size_t n = probe->n < PITH_THREAD_COUNTS ? probe->n : PITH_THREAD_COUNTS;
     for (size_t i = 0; i < n; i++) {
         const pith_thread_rates *from = &probe->rates[i];
-        rates[i] = (pith_thread_rate){.n_threads = from->n_threads,
-                                      .read_share = from->bandwidth_share,
-                                      .macs_share = from->macs_share};
+        rates[i] = (pith_thread_rate){
+            .n_threads = from->n_threads, .read = from->bandwidth, .macs = from->int8_macs};
     }
     pith_thread_choice choice = pith_thread_choose(rates, n);
     probe->decode_threads = choice.decode;
@@ -116,9 +115,7 @@ pith_status pith_system_probe_threads(pith_thread_probe *out, pith_error *error)
     for (size_t i = 0; i < n; i++)
         out->rates[i] = (pith_thread_rates){.n_threads = rates[i].n_threads,
                                             .bandwidth = rates[i].read,
-                                            .int8_macs = rates[i].macs,
-                                            .bandwidth_share = rates[i].read_share,
-                                            .macs_share = rates[i].macs_share};
+                                            .int8_macs = rates[i].macs};
     out->n_rounds = (int32_t)n_rounds;
     pith_thread_probe_choose(out);
     out->probe_ms = (double)(pith_clock_ns() - begun) * 1e-6;

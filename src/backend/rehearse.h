@@ -44,12 +44,11 @@ pith_status pith_probe_product(int32_t n_threads, uint32_t features, double budg
 
 enum { PITH_THREAD_COUNTS = 12 };
 
-/* What a number of threads gives. Shares are those of the best number of the same few hundredths of
- * a second, so that a machine whose speed changes does not decide. */
+/* The most that a number of threads gives: memory's speed changes, and what it is at its best tells
+ * how many threads can use it. */
 typedef struct pith_thread_rate {
     int32_t n_threads;
-    double read, macs;             /* bytes, multiply-adds a second; 0: not measured */
-    double read_share, macs_share; /* 0 to 1, medians over the rounds */
+    double read, macs; /* bytes, multiply-adds a second; 0: not measured */
 } pith_thread_rate;
 
 /* The numbers that are tried where n_threads are the default and n_processors can be had:

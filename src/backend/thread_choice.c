@@ -26,16 +26,16 @@ size_t pith_thread_candidates(int32_t n_threads, int32_t n_processors,
     return n;
 }
 
-static double share_of(const pith_thread_rate *rate, bool is_read) {
-    return is_read ? rate->read_share : rate->macs_share;
+static double rate_of(const pith_thread_rate *rate, bool is_read) {
+    return is_read ? rate->read : rate->macs;
 }
 
 static int32_t smallest(const pith_thread_rate *rates, size_t n, bool is_read) {
     double best = 0;
     for (size_t i = 0; i < n; i++)
-        if (share_of(&rates[i], is_read) > best) best = share_of(&rates[i], is_read);
+        if (rate_of(&rates[i], is_read) > best) best = rate_of(&rates[i], is_read);
     for (size_t i = 0; best > 0 && i < n; i++)
-        if (share_of(&rates[i], is_read) >= best * within) return rates[i].n_threads;
+        if (rate_of(&rates[i], is_read) >= best * within) return rates[i].n_threads;
     return 0;
 }
 

@@ -29,8 +29,8 @@
 
 enum { READ_MS = 60, PRODUCT_MS = 45 };
 
-/* Reading and multiplying overlap in part: measured 0.74 to 0.86 with four models whose bandwidth
- * halved (docs/decisions/0052-memory-speed-changes.md). */
+/* Reading and multiplying overlap in part: measured 0.76 to 0.86 with three models whose bandwidth
+ * halved (docs/decisions/0031-memory-speed-changes.md). */
 static const double read_share = 0.8;
 /* Threads that got less of their time were disturbed. */
 static const double least_had = 0.9;

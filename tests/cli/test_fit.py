@@ -256,7 +256,7 @@ def machine_file(home):
 
 
 def rates(threads, read, macs):
-    return {"threads": threads, "bandwidth": read * 6e10, "int8_macs": macs * 3e11, "bandwidth_share": read, "macs_share": macs}
+    return {"threads": threads, "bandwidth": read * 6e10, "int8_macs": macs * 3e11}
 
 
 def case_threads_by_default_come_from_what_was_measured():
@@ -270,9 +270,9 @@ def case_threads_by_default_come_from_what_was_measured():
         kept = json.load(open(path, encoding="utf-8"))
         expect(kept["threads"] == [] and len(kept["speeds"]) == 1, "-t leaves nothing to choose", kept)
 
-        def put(threads):
+        def put(threads, looks=3):
             with open(path, "w", encoding="utf-8") as file:
-                json.dump({**kept, "rounds": 9, "threads": threads}, file)
+                json.dump({**kept, "looks": looks, "threads": threads}, file)
 
         def runs(*more):
             rows = json.loads(pith("bench", "-m", TINY, "-p", "4", "-n", "4", "-r", "1", "--no-record", "--json", *more, home=home).stdout)
@@ -286,17 +286,31 @@ def case_threads_by_default_come_from_what_was_measured():
         probe = answer("doctor", home=home)["probe"]
         expect(probe["threads"] == 3 and probe["decode_threads"] == 1 and len(probe["rates"]) == 3, probe)
         text = pith("doctor", home=home).text
-        expect("3 by default, 1 of them for decoding" in text and "98 %" in text, text)
+        expect("3 by default, 1 of them for decoding" in text and "3 to multiply and 1 to read" in text, text)
+        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)], 2)  # memory may have been slow
+        expect(runs() == [3, usual], "fewer than usual after two looks", runs())
+        probe = answer("doctor", home=home)["probe"]
+        expect(probe["decode_threads"] == usual and probe["enough_decode_threads"] == 1 and probe["looks"] == 2, probe)
+        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)])
         ids = {answer("run", "-m", TINY, "--raw", "--temp", "0", "-n", "8", *more, "some words", home=home)["text"] for more in ([], ["-t", "1"])}
         expect(len(ids) == 1, "threads changed the text", ids)
-        for broken in ([rates(2, 1, 1), rates(1, 1, 1)], [rates(0, 1, 1)], [rates(513, 1, 1)], [rates(1, 1.01, 1)], [rates(1, 0, 1)],
+        for broken in ([rates(2, 1, 1), rates(1, 1, 1)], [rates(0, 1, 1)], [rates(513, 1, 1)], [rates(1, 1, -1)], [rates(1, 0, 1)],
                        [rates(n, 1, 1) for n in range(1, 14)], ["x"]):
             put(broken)
             expect(runs() == [usual, usual], broken, runs())
-        put([])
+        put([rates(1, 1, 1)], 0)
+        expect(runs() == [usual, usual], "rates that nobody saw", runs())
+        put([], 0)
         answer("doctor", "--probe", home=home)  # a busy machine keeps nothing new
         probe = answer("doctor", home=home)["probe"]
-        expect(probe is None or 1 <= probe["decode_threads"] <= probe["threads"], probe)
+        expect(probe is None or (1 <= probe["decode_threads"] <= probe["threads"] and probe["looks"] == 1), probe)
+        counts = [row["threads"] for row in probe["rates"]] if probe else []
+        if counts:
+            put([rates(n, 1000 * n, 1e-6) for n in counts], 7)  # of two looks the best rates are kept
+            answer("doctor", "--probe", home=home)
+            probe = answer("doctor", home=home)["probe"]
+            expect(probe["looks"] in (7, 8) and probe["rates"][0]["bandwidth"] == 6e13, probe)
+            expect(probe["looks"] == 7 or probe["rates"][0]["int8_macs"] > 3e6, probe)
         os.remove(path)
         expect(pith("run", "-m", TINY, "--raw", "-n", "2", "x", home=home).returncode == 0 and not machine_file(home), "run measures nothing")
         expect(pith("fit", TINY, "--no-record", home=home).returncode == 0 and not machine_file(home), "--no-record keeps nothing")

@@ -246,8 +246,7 @@ typedef struct thread_probe {
     size_t bytes; /* that are read */
     reading reading;
     product_probe product;
-    double read[PITH_THREAD_COUNTS][MOST_ROUNDS]; /* a second */
-    double macs[PITH_THREAD_COUNTS][MOST_ROUNDS];
+    pith_thread_rate round[PITH_THREAD_COUNTS];
 } thread_probe;
 
 /* Passes a second for some milliseconds; *is_alone: the threads had the processors to
@@ -267,33 +266,25 @@ static double slice(pith_pool *pool, void (*pass)(void *user, int thread, int n_
     return passes / (double)(now - begun) * 1e9;
 }
 
-/* Fills column `round`; false when other work disturbed it. */
-static bool run_round(thread_probe *p, size_t round) {
+/* Fills p->round; false when other work disturbed it. */
+static bool run_round(thread_probe *p) {
     bool is_alone = true;
     for (size_t i = 0; i < p->n; i++) {
         size_t n_thread = (size_t)p->counts[i];
         set_part(&p->reading, p->bytes, n_thread);
-        p->read[i][round] = slice(p->pools[i], read_part, &p->reading, READ_SLICE_MS, &is_alone) *
-                            pass_bytes(&p->reading, n_thread);
-        p->macs[i][round] = slice(p->pools[i], run_products, &p->product, MUL_SLICE_MS, &is_alone) *
-                            pass_macs(&p->product, n_thread);
+        p->round[i].read = slice(p->pools[i], read_part, &p->reading, READ_SLICE_MS, &is_alone) *
+                           pass_bytes(&p->reading, n_thread);
+        p->round[i].macs = slice(p->pools[i], run_products, &p->product, MUL_SLICE_MS, &is_alone) *
+                           pass_macs(&p->product, n_thread);
     }
     return is_alone;
 }
 
-/* Rates of count i and their share of the best of each round, medians over the rounds. */
-static void sum_up(double rates[][MOST_ROUNDS], size_t n, size_t i, size_t n_rounds, double *rate,
-                   double *share) {
-    double all[MOST_ROUNDS], shares[MOST_ROUNDS];
-    for (size_t round = 0; round < n_rounds; round++) {
-        double best = 0;
-        for (size_t k = 0; k < n; k++)
-            if (rates[k][round] > best) best = rates[k][round];
-        all[round] = rates[i][round];
-        shares[round] = rates[i][round] / best;
+static void keep_best(const thread_probe *p, pith_thread_rate *out) {
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->round[i].read > out[i].read) out[i].read = p->round[i].read;
+        if (p->round[i].macs > out[i].macs) out[i].macs = p->round[i].macs;
     }
-    *rate = median(all, n_rounds);
-    *share = median(shares, n_rounds);
 }
 
 /* The fastest type on one thread, and passes of about 1 ms. */
@@ -334,19 +325,17 @@ pith_status pith_probe_threads(uint32_t features, const int32_t *counts, size_t 
                                pith_thread_rate *out, uint32_t *n_rounds, pith_error *error) {
     pith_region region = {0};
     thread_probe p = {.counts = counts, .n = n};
-    size_t n_kept = 0;
     double rounds = budget_ms / ((READ_SLICE_MS + MUL_SLICE_MS) * (double)n);
+    *n_rounds = 0;
+    for (size_t i = 0; i < n; i++) out[i] = (pith_thread_rate){.n_threads = counts[i]};
     pith_status status = open_threads(&p, &region, error);
     if (status == PITH_OK) choose_type(&p, features);
-    for (size_t i = 0; status == PITH_OK && i < MOST_ROUNDS; i++)
-        if (i < LEAST_ROUNDS || (double)i < rounds) n_kept += run_round(&p, n_kept);
-    for (size_t i = 0; status == PITH_OK && i < n; i++) {
-        out[i] = (pith_thread_rate){.n_threads = counts[i]};
-        if (n_kept == 0) continue;
-        sum_up(p.read, n, i, n_kept, &out[i].read, &out[i].read_share);
-        sum_up(p.macs, n, i, n_kept, &out[i].macs, &out[i].macs_share);
+    for (size_t i = 0; status == PITH_OK && i < MOST_ROUNDS; i++) {
+        if (i >= LEAST_ROUNDS && (double)i >= rounds) break;
+        if (!run_round(&p)) continue;
+        keep_best(&p, out);
+        (*n_rounds)++;
     }
-    *n_rounds = (uint32_t)n_kept;
     for (size_t i = 0; i < n; i++) pith_pool_free(p.pools[i]);
     pith_free_aligned(p.product.memory);
     pith_free(p.reading.sums);
