@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `pith doctor`: what pith sees of this machine (processor, tiers, memory), how many threads it
- * will use and what that rests on, which kernel it will use for what, and which libraries are built in.
- * Everything comes from pith.h, "Looking inside", and from what is kept of this machine
+ * will use and what that rests on, which kernel it will use for what, and which libraries are
+ * built in. Everything comes from pith.h, "Looking inside", and from what is kept of this machine
  * (machine_record.h); nothing is measured without --probe. A PITH_CPU that names no tier is told as
  * a failure. */
 #include "base/clock.h"

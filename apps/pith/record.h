@@ -21,8 +21,8 @@ typedef struct pith_cli_record {
     uint64_t other_bytes;               /* raw: vocabulary and program */
     int32_t n_runs;                     /* 0: nothing was measured */
     double token_factor, prompt_factor; /* times that estimates are multiplied with */
-    /* Times of a token at the fastest and the slowest that memory was seen, of the estimate's: a run
-     * between them says nothing against it. Both 1 where memory is steady. */
+    /* Times of a token at the fastest and the slowest that memory was seen, of the estimate's: a
+     * run between them says nothing against it. Both 1 where memory is steady. */
     double token_fast, token_slow;
     double other_more;                              /* bytes that are added to other_bytes */
     double token_error, prompt_error, memory_error; /* of the last run; 0 where it told nothing */

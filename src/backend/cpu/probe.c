@@ -5,8 +5,8 @@
  * Invariant: reading touches every byte once a pass in plain C, threads go over parts of their own;
  * products run with weights and activations in the first two caches, so that they show the kernels
  * and not memory. Both repeat until their share of the time is used. Products tell the best pass
- * but one, which neither a neighbour's burst nor a single lucky pass decides. Reading tells that, the
- * middle one and the slowest but one, because memory's speed changes with what others do.
+ * but one, which neither a neighbour's burst nor a single lucky pass decides. Reading tells that,
+ * the middle one and the slowest but one, because memory's speed changes with what others do.
  *
  * Numbers of threads are compared within rounds:
  *
