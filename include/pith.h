@@ -293,6 +293,9 @@ typedef struct pith_engine_options {
      * faster and a little less exactly, which depends on the tier and on how ids are fed */
     bool exact;
     uint64_t memory_limit; /* bytes for KV and workspace; 0: what the system can give */
+    /* of the threads, for steps of one or two rows (decoding), which memory's speed bounds; 0: all
+     */
+    int32_t decode_threads;
 } pith_engine_options;
 
 /* Bytes that pith_engine_new would allocate: KV and workspace, without weights. */
@@ -308,6 +311,7 @@ typedef struct pith_engine_info {
     const char *kv_type;                              /* "f16" */
     const char *backend;                              /* "cpu avx512" */
     uint64_t kv_bytes, workspace_bytes;
+    int32_t decode_threads; /* of n_threads */
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
 
@@ -461,6 +465,7 @@ typedef struct pith_fit_options {
     const pith_device *device;
     bool no_probe; /* this machine's sizes alone */
     pith_precision precision;
+    int32_t decode_threads; /* as in pith_engine_options */
 } pith_fit_options;
 
 typedef struct pith_fit_context {
@@ -497,7 +502,9 @@ typedef struct pith_fit {
     /* Work of a token: bytes of weights that are read, bytes of KV for each token of context,
      * multiply-adds (a prompt's rows leave the output layer out) */
     double token_bytes, context_token_bytes, token_macs, output_macs;
-    double bandwidth;      /* bytes a second at about the size of the weights */
+    /* bytes a second at about the size of the weights: the middle of short slices before and after
+     * the rehearsal, and of those the slowest and the fastest */
+    double bandwidth, bandwidth_low, bandwidth_high;
     double int8_macs;      /* multiply-adds a second */
     double decode_ceiling; /* tokens a second: bandwidth / token_bytes */
     pith_speed_model speed;
@@ -509,6 +516,9 @@ typedef struct pith_fit {
  * not run is estimated from its tensors and keys, and notes say so. */
 PITH_API pith_status pith_file_fit(const pith_file *file, const pith_fit_options *options,
                                    pith_fit *out, pith_error *error);
+/* Time of the decode step at a depth when memory gives another bandwidth than while fit was
+ * measured; 0 when unknown. A bandwidth of 0, or a fit that is not measured: as it is. */
+PITH_API double pith_fit_token_ms(const pith_fit *fit, int32_t depth, double bandwidth);
 /* Hash of the header and of sampled bytes of every tensor, as in pith_model_info; 0 when bytes are
  * missing. */
 PITH_API uint64_t pith_file_content_key(const pith_file *file);
@@ -518,10 +528,35 @@ typedef struct pith_machine_rates {
     int32_t n_threads;
     double bandwidth; /* bytes a second, read from memory of about the working set's size */
     double int8_macs; /* multiply-adds a second of the fastest integer product, in the caches */
+    double bandwidth_low, bandwidth_high; /* of the slices whose middle is `bandwidth` */
 } pith_machine_rates;
 /* working_set: bytes that a step goes over, such as the weights; 0: more than any cache. */
 PITH_API pith_status pith_system_measure(int32_t n_threads, uint64_t working_set,
                                          pith_machine_rates *out, pith_error *error);
+
+/* The most that a number of threads gives. */
+typedef struct pith_thread_rates {
+    int32_t n_threads;
+    double bandwidth, int8_macs; /* as in pith_machine_rates */
+} pith_thread_rates;
+enum { PITH_THREAD_RATES = 12 };
+typedef struct pith_thread_probe {
+    size_t n;
+    pith_thread_rates rates[PITH_THREAD_RATES]; /* [n] 1, 2, 4, ... threads */
+    /* the smallest numbers within 3 % of the best: for reading, and for multiplying (at least as
+     * many); both 0 when other work disturbed every round */
+    int32_t decode_threads, n_threads;
+    int32_t n_rounds; /* that were not disturbed */
+    double probe_ms;
+} pith_thread_probe;
+/* Measures which numbers of threads are worth having on this machine, in 0.5 to 2 s. An engine does
+ * not ask this: keep the answer and give it as decode_threads and n_threads, as the program does.
+ * Memory's speed changes from second to second on some machines: join the best rates of a few
+ * probes before fewer threads than the default are believed to be enough. */
+PITH_API pith_status pith_system_probe_threads(pith_thread_probe *out, pith_error *error);
+/* The choice alone, from rates[0 .. n-1] with increasing n_threads: fills decode_threads and
+ * n_threads. */
+PITH_API void pith_thread_probe_choose(pith_thread_probe *probe);
 
 /* ---- Looking inside ------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "pith/machine_record.h"
 #include "pith/record.h"
 
 #include <math.h>
@@ -181,10 +182,11 @@ static bool add_rows(bench_state *s, const bench_options *o, const number_list *
         if (!rows) return pith_fail_memory(&s->error, "results", 0), false;
         report->rows = rows;
         pith_bench_row *row = &rows[report->n_rows++];
+        pith_engine_info engine = pith_engine_describe(s->engine);
         *row = (pith_bench_row){.n_prompt = prompt ? lengths->items[i] : 0,
                                 .n_gen = prompt ? 0 : lengths->items[i],
                                 .n_depth = depth,
-                                .n_threads = pith_engine_describe(s->engine).n_threads};
+                                .n_threads = prompt ? engine.n_threads : engine.decode_threads};
         if (!run_row(s, row, o)) return false;
     }
     return true;
@@ -245,7 +247,7 @@ static void keep_record(const bench_state *s, size_t first_row, const pith_model
 
 /* What the machine gives, just after the rows of an engine. The memory that this takes comes after
  * the peak was read. */
-static bool measure_machine(bench_state *s, size_t first_row) {
+static bool measure_machine(bench_state *s, size_t first_row, bool is_kept) {
     pith_machine_rates rates;
     if (pith_system_measure(pith_engine_describe(s->engine).n_threads, s->report.model.weight_bytes,
                             &rates, &s->error) != PITH_OK)
@@ -254,6 +256,14 @@ static bool measure_machine(bench_state *s, size_t first_row) {
         s->report.rows[i].bandwidth = rates.bandwidth;
         s->report.rows[i].int8_macs = rates.int8_macs;
     }
+    pith_cli_machine machine;
+    pith_cli_speed speed = {rates.n_threads, rates.bandwidth_low, rates.bandwidth,
+                            rates.bandwidth_high};
+    if (!is_kept) return true;
+    pith_cli_machine_load(&machine);
+    pith_cli_machine_add(&machine, &speed);
+    pith_cli_machine_save(&machine);
+    if (pith_cli_machine_wants_look(&machine)) (void)pith_cli_machine_probe(&machine, NULL);
     return true;
 }
 
@@ -272,9 +282,10 @@ static int run_threads(bench_state *s, const bench_options *o, const bench_lists
              add_rows(s, o, &l->predicts, l->depths.items[d], false);
     if (ok && o->profile) ok = take_profile(s);
     if (first_row == 0 || !o->roofline) s->report.peak_bytes = pith_memory_peak();
+    if (first_row == 0) s->report.huge_bytes = pith_memory_huge();
     bool is_usual = !o->profile && pith_cli_record_is_for(&o->model); /* a profile takes time */
     if (ok && is_usual && !o->no_record) keep_record(s, first_row, model);
-    if (ok && o->roofline) ok = measure_machine(s, first_row);
+    if (ok && o->roofline) ok = measure_machine(s, first_row, !o->no_record);
     pith_engine_info info = pith_engine_describe(s->engine);
     snprintf(s->report.backend, sizeof s->report.backend, "%s", info.backend);
     snprintf(s->report.kv_type, sizeof s->report.kv_type, "%s", info.kv_type);
@@ -336,7 +347,7 @@ static void fill_options(bench_options *o, pith_cli_option table[N_OPTIONS]) {
         {"depth", 'd', PITH_CLI_TEXT, &o->depths, "N,...",
          "tokens already in the context (default: 0)", 0, 0},
         {"threads", 't', PITH_CLI_TEXT, &o->threads, "N,...",
-         "threads (default: one for each core that is not a small one)", 0, 0},
+         "threads (default: what `pith doctor` shows)", 0, 0},
         {"repetitions", 'r', PITH_CLI_INT, &o->repetitions, "N",
          "repetitions after one warm-up (default: 5)", 1, 1000},
         {"output", 'o', PITH_CLI_CHOICE, &o->format, "md|json|csv", "format (default: md)", 0, 0},

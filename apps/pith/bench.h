@@ -28,6 +28,7 @@ typedef struct pith_bench_report {
     pith_fit work;                   /* of a token, for the roofline; 0: not asked for */
     double cold_ms[PITH_BENCH_COLD]; /* the first tokens of the first engine, one by one */
     uint64_t peak_bytes;
+    uint64_t huge_bytes; /* in huge pages, with the first engine; 0: none, or unknown */
     pith_bench_row *rows;
     size_t n_rows;
     pith_profile_row *profile; /* of the last engine */

@@ -67,6 +67,7 @@ static json_t *json_row(const pith_bench_report *r, const pith_bench_row *row) {
     json_object_set_new(json, "cold_token_ms", cold);
     json_object_set_new(json, "load_ms", json_real(r->load_ms));
     json_object_set_new(json, "peak_bytes", json_integer((json_int_t)r->peak_bytes));
+    json_object_set_new(json, "huge_page_bytes", json_integer((json_int_t)r->huge_bytes));
     if (row->bandwidth > 0) json_object_set_new(json, "roofline", pith_bench_roofline_json(r, row));
     json_t *profile = json_profile(r);
     if (profile) json_object_set_new(json, "profile", profile);
@@ -123,11 +124,12 @@ static void print_profile(const pith_bench_report *r) {
 }
 
 static int print_md(const pith_bench_report *r) {
-    printf("%s: %s, %.1f MB of weights, %.1f M parameters, content key %016" PRIx64
-           "\npith %s, %s, KV %s, loaded in %.0f ms, peak memory %.1f MB\n\n",
-           r->file, r->model.type, (double)r->model.weight_bytes * 1e-6,
-           (double)r->model.n_parameters * 1e-6, r->model.content_key, pith_version(), r->backend,
-           r->kv_type, r->load_ms, (double)r->peak_bytes * 1e-6);
+    printf(
+        "%s: %s, %.1f MB of weights, %.1f M parameters, content key %016" PRIx64
+        "\npith %s, %s, KV %s, loaded in %.0f ms, peak memory %.1f MB, %.1f MB in huge pages\n\n",
+        r->file, r->model.type, (double)r->model.weight_bytes * 1e-6,
+        (double)r->model.n_parameters * 1e-6, r->model.content_key, pith_version(), r->backend,
+        r->kv_type, r->load_ms, (double)r->peak_bytes * 1e-6, (double)r->huge_bytes * 1e-6);
     printf("| threads |         test |     tok/s |       +- |   p50 ms |   p95 ms | token p50 ms "
            "| token p99 ms |\n"
            "|--------:|-------------:|----------:|---------:|---------:|---------:|-------------:"

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `pith doctor`: what pith sees of this machine (processor, tiers, memory), which kernel it will
- * use for what, and which libraries are built in. Everything comes from pith.h, "Looking inside";
- * nothing is measured here (that is `pith bench`). A PITH_CPU that names no tier is told as a
- * failure. */
+ * `pith doctor`: what pith sees of this machine (processor, tiers, memory), how many threads it
+ * will use and what that rests on, which kernel it will use for what, and which libraries are
+ * built in. Everything comes from pith.h, "Looking inside", and from what is kept of this machine
+ * (machine_record.h); nothing is measured without --probe. A PITH_CPU that names no tier is told as
+ * a failure. */
+#include "base/clock.h"
 #include "base/memory.h"
-#include "pith/cli.h"
+#include "pith/machine_record.h"
 
-static json_t *describe(const pith_system_info *info) {
+#include <string.h>
+
+/* Whether memory comes in huge pages when they are asked for, as weights ask: a few are taken and
+ * looked at. Bytes in huge pages of PROBE_BYTES; 0 also where the system does not tell. */
+enum { PROBE_BYTES = 8 << 20 };
+
+static uint64_t huge_bytes(void) {
+    pith_region region;
+    if (!pith_region_open(&region, PROBE_BYTES, true)) return 0;
+    uint64_t before = pith_memory_huge();
+    memset(region.data, 1, PROBE_BYTES);
+    uint64_t after = pith_memory_huge();
+    pith_region_close(&region);
+    return after > before ? after - before : 0;
+}
+
+static json_t *describe(const pith_system_info *info, const pith_cli_machine *machine) {
     json_t *kernels = json_object(), *libraries = json_object(), *architectures = json_array();
     const char *name, *value;
     for (size_t i = 0; pith_system_kernel(i, &name, &value); i++)
@@ -15,22 +33,27 @@ static json_t *describe(const pith_system_info *info) {
         json_object_set_new(libraries, name, json_string(value));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
-    return json_pack("{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o}", "version",
-                     pith_version(), "cpu", pith_cli_json_string(info->cpu), "tiers",
-                     info->features, "cores", info->n_cores, "threads", info->n_threads,
-                     "memory_bytes", (json_int_t)info->memory_bytes, "memory_available_bytes",
-                     (json_int_t)info->memory_available_bytes, "architectures", architectures,
-                     "libraries", libraries, "kernels", kernels);
+    return json_pack(
+        "{s:s, s:o, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "version", pith_version(),
+        "cpu", pith_cli_json_string(info->cpu), "tiers", info->features, "cores", info->n_cores,
+        "threads", info->n_threads, "memory_bytes", (json_int_t)info->memory_bytes,
+        "memory_available_bytes", (json_int_t)info->memory_available_bytes, "architectures",
+        architectures, "libraries", libraries, "kernels", kernels, "probe",
+        pith_cli_machine_json(machine, info->n_threads), "huge_pages", huge_bytes() > 0);
 }
 
-static int print_text(const pith_system_info *info) {
+static int print_text(const pith_system_info *info, const pith_cli_machine *machine) {
     const char *name, *value;
-    printf("pith           %s\ncpu            %s\ntiers          %s\ncores          %d usable, %d "
-           "threads by default\n"
+    printf("pith           %s\ncpu            %s\ntiers          %s\ncores          %d usable\n"
            "memory         %.1f GiB, %.1f GiB available\n",
-           pith_version(), info->cpu, info->features, (int)info->n_cores, (int)info->n_threads,
+           pith_version(), info->cpu, info->features, (int)info->n_cores,
            (double)info->memory_bytes / 1073741824.0,
            (double)info->memory_available_bytes / 1073741824.0);
+    uint64_t huge = huge_bytes();
+    printf("huge pages     %s (%.0f of %.0f MiB asked for)\n",
+           huge ? "given to weights" : "not given, or this system does not tell",
+           (double)huge / 1048576.0, PROBE_BYTES / 1048576.0);
+    pith_cli_machine_print(machine, info->n_threads);
     char *folder = pith_cli_models_folder();
     printf("models         %s\narchitectures ", folder ? folder : "?");
     pith_free(folder);
@@ -44,16 +67,34 @@ static int print_text(const pith_system_info *info) {
     return pith_cli_finish();
 }
 
+/* What is kept, with another look where that is asked for. Exit code, or -1. */
+static int know_machine(bool probe, pith_cli_machine *machine) {
+    pith_error error = {0};
+    pith_cli_machine_load(machine);
+    int32_t n_looks = machine->n_looks;
+    if (!probe) return -1;
+    if (pith_cli_machine_probe(machine, &error) != PITH_OK) return pith_cli_fail(&error);
+    if (machine->n_looks == n_looks)
+        fputs("note: other work took the processors' time, so nothing new was kept\n", stderr);
+    return -1;
+}
+
 int pith_command_doctor(int argc, char **argv) {
-    bool json = false;
-    pith_cli_option table[] = {{"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0}};
+    bool json = false, probe = false;
+    pith_cli_option table[] = {{"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0},
+                               {"probe", 0, PITH_CLI_FLAG, &probe, "",
+                                "measure how many threads are worth having, and keep it", 0, 0}};
     pith_cli_command command = {
-        "pith doctor [--json]", "Shows processor, memory, kernels and libraries in use.", table, 1,
+        "pith doctor [--probe] [--json]",
+        "Shows processor, memory, threads, kernels and libraries in use.", table, 2,
         "PITH_CPU=ref|avx2|avxvnni|avx512|amx|neon|... lowers the machine for a test."};
     int code = pith_cli_parse_alone(&command, argc, argv);
     if (code >= 0) return code;
     pith_system_info info = {0};
     pith_error error = {0};
     if (pith_system_describe(&info, &error) != PITH_OK) return pith_cli_fail(&error);
-    return json ? pith_cli_print_json(describe(&info)) : print_text(&info);
+    pith_cli_machine machine;
+    code = know_machine(probe, &machine);
+    if (code >= 0) return code;
+    return json ? pith_cli_print_json(describe(&info, &machine)) : print_text(&info, &machine);
 }

@@ -112,19 +112,57 @@ static int choose_device(const pith_cli_command *command, const fit_options *o, 
 /* ---- One model ---- */
 
 static pith_cli_record_key record_key(const pith_file *file, const fit_options *o,
-                                      const pith_fit *fit) {
+                                      const pith_fit *fit, int32_t decode_threads) {
     return (pith_cli_record_key){
         .content_key = o->no_record || !fit->measured ? 0 : pith_file_content_key(file),
         .n_threads = fit->n_threads,
+        .decode_threads = decode_threads,
         .load = (int)fit->load,
         .kv_type = fit->kv_type};
 }
 
+/* What is kept of this machine; the first times it is measured. Threads that were asked for leave
+ * nothing to choose. */
+static pith_status know_machine(const fit_options *o, pith_cli_machine *machine,
+                                pith_error *error) {
+    pith_cli_machine_load(machine);
+    if (!pith_cli_machine_wants_look(machine) || o->n_threads > 0 || o->no_probe || o->no_record)
+        return PITH_OK;
+    return pith_cli_machine_probe(machine, error);
+}
+
+/* How memory was seen now and before; what was seen now is kept. */
+static void remember_speed(const fit_options *o, pith_fit_answer *answer) {
+    const pith_fit *fit = &answer->fit;
+    pith_cli_speed now = {fit->n_threads, fit->bandwidth_low, fit->bandwidth, fit->bandwidth_high};
+    pith_cli_machine machine;
+    if (!fit->measured || !(now.low > 0)) return;
+    answer->memory = now;
+    if (o->no_record) return;
+    answer->memory = pith_cli_machine_range(&answer->question->machine, &now);
+    pith_cli_machine_load(&machine);
+    pith_cli_machine_add(&machine, &now);
+    pith_cli_machine_save(&machine);
+}
+
+/* For the record: what memory's speed explains. */
+static void set_token_range(pith_fit_answer *answer) {
+    double usual = pith_fit_token_ms(&answer->fit, 0, 0);
+    double fast = pith_fit_token_ms(&answer->fit, 0, answer->memory.high);
+    double slow = pith_fit_token_ms(&answer->fit, 0, answer->memory.low);
+    answer->record.token_fast = answer->record.token_slow = 1;
+    if (usual <= 0 || !pith_fit_range_is_wide(1 / slow, 1 / fast)) return;
+    answer->record.token_fast = fast < usual ? fast / usual : 1;
+    answer->record.token_slow = slow > usual ? slow / usual : 1;
+}
+
 static bool estimate(const char *path, const fit_options *o, pith_fit_answer *answer,
                      pith_file **file, pith_error *error) {
+    pith_cli_thread_numbers kept = answer->question->threads;
     pith_fit_options options = {.size = sizeof options,
                                 .n_ctx = o->n_ctx,
-                                .n_threads = o->n_threads,
+                                .n_threads = o->n_threads ? o->n_threads : kept.n_threads,
+                                .decode_threads = o->n_threads ? 0 : kept.decode_threads,
                                 .load = (pith_load)o->load,
                                 .kv_type = (pith_kv_type)o->kv,
                                 .memory_limit = o->memory,
@@ -132,8 +170,10 @@ static bool estimate(const char *path, const fit_options *o, pith_fit_answer *an
                                 .no_probe = o->no_probe};
     if (pith_file_open_header(path, file, error) != PITH_OK) return false;
     if (pith_file_fit(*file, &options, &answer->fit, error) != PITH_OK) return false;
-    pith_cli_record_key key = record_key(*file, o, &answer->fit);
+    remember_speed(o, answer);
+    pith_cli_record_key key = record_key(*file, o, &answer->fit, options.decode_threads);
     pith_cli_record_load(&key, &answer->record);
+    set_token_range(answer);
     if (answer->fit.measured) pith_cli_record_estimate(&key, &answer->fit, &answer->record);
     return true;
 }
@@ -195,6 +235,10 @@ static int answer_all(const pith_cli_command *command, const fit_options *o, con
         code = pith_cli_usage(command, "--params alone says nothing: give --want too");
     if (code >= 0) return code;
     if (n_words == 0) return want_alone(o, &question);
+    pith_error error = {0};
+    if (is_here && know_machine(o, &question.machine, &error) != PITH_OK)
+        return pith_cli_fail(&error);
+    if (is_here) question.threads = pith_cli_thread_defaults(o->n_threads);
     json_t *list = o->json ? json_array() : NULL;
     for (int i = 0; i < n_words && code < 0; i++) {
         if (i > 0 && !o->json) putchar('\n');
@@ -218,7 +262,7 @@ static void fill_options(fit_options *o, pith_cli_option table[N_OPTIONS]) {
         {"depth", 'd', PITH_CLI_INT, &o->depth, "N",
          "tokens before, for the decode speed (default: 0)", 0, 1 << 24},
         {"threads", 't', PITH_CLI_INT, &o->n_threads, "N",
-         "threads (default: one for each core that is not a small one)", 0, 512},
+         "threads (default: what `pith doctor` shows)", 0, 512},
         {"load", 0, PITH_CLI_CHOICE, &o->load, "auto|pack|mmap",
          "pack weights into memory, or use the mapped file in place", 0, 0},
         {"kv", 0, PITH_CLI_CHOICE, &o->kv, "auto|f32|f16|int8",
@@ -253,8 +297,9 @@ int pith_command_fit(int argc, char **argv) {
         "pith fit MODEL... [options]", "Says before loading whether a model fits and how fast.",
         table, N_OPTIONS,
         "A MODEL may be the first megabytes of a GGUF file: only its header is read. This machine\n"
-        "is probed for up to two seconds; run it when nothing else is running. Speeds of devices\n"
-        "are nominal figures times a share."};
+        "is probed for up to two seconds, the first time for two more; run it when nothing else "
+        "is\n"
+        "running. Speeds of devices are nominal figures times a share."};
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
     int n_words = 0;

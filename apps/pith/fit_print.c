@@ -5,13 +5,17 @@
 
 #include <string.h>
 
-double pith_fit_token_ms(const pith_fit_answer *a, int32_t depth) {
-    return pith_speed_token_ms(&a->fit.speed, depth) * a->record.token_factor;
+double pith_fit_answer_token_ms(const pith_fit_answer *a, int32_t depth, double bandwidth) {
+    return pith_fit_token_ms(&a->fit, depth, bandwidth) * a->record.token_factor;
 }
 
-double pith_fit_prompt_ms(const pith_fit_answer *a) {
+double pith_fit_answer_prompt_ms(const pith_fit_answer *a) {
     return pith_speed_prompt_ms(&a->fit.speed, a->question->n_prompt, a->question->depth) *
            a->record.prompt_factor;
+}
+
+bool pith_fit_range_is_wide(double low, double high) {
+    return low > 0 && high > low * 1.15; /* a smaller range is that of any measurement */
 }
 
 /* What it will take with the correction of earlier runs. */
@@ -42,7 +46,8 @@ static bool can_invert(const pith_fit_answer *a) {
 static pith_fit_wanted wanted_of(const pith_fit_answer *a) {
     const pith_fit *f = &a->fit;
     const pith_device *d = a->question->device;
-    double token_s = pith_fit_token_ms(a, a->question->depth) * 1e-3, bits = f->bits_per_weight;
+    double token_s = pith_fit_answer_token_ms(a, a->question->depth, 0) * 1e-3,
+           bits = f->bits_per_weight;
     double reached = token_s > 0 ? f->token_bytes / token_s : 0;
     double n_all =
         a->question->n_parameters > 0 ? a->question->n_parameters : (double)f->n_parameters;
@@ -56,6 +61,18 @@ static pith_fit_wanted wanted_of(const pith_fit_answer *a) {
                              .n_all = n_all,
                              .n_active = a->question->n_parameters > 0 ? n_all : active,
                              .memory = f->limit_bytes};
+}
+
+/* Tokens a second when memory is as slow, or as fast, as it was seen. */
+typedef struct speed_range {
+    double low, high;
+} speed_range;
+
+static speed_range decode_range(const pith_fit_answer *a) {
+    int32_t depth = a->question->depth;
+    if (!(a->memory.low > 0)) return (speed_range){0, 0};
+    return (speed_range){per_second(pith_fit_answer_token_ms(a, depth, a->memory.low), 1),
+                         per_second(pith_fit_answer_token_ms(a, depth, a->memory.high), 1)};
 }
 
 /* ---- JSON ---- */
@@ -84,10 +101,14 @@ static json_t *json_memory(const pith_fit_answer *a) {
 
 static json_t *json_speed(const pith_fit_answer *a) {
     const pith_fit *f = &a->fit;
-    double token_ms = pith_fit_token_ms(a, a->question->depth), prompt_ms = pith_fit_prompt_ms(a);
+    double token_ms = pith_fit_answer_token_ms(a, a->question->depth, 0);
+    double prompt_ms = pith_fit_answer_prompt_ms(a);
+    speed_range range = decode_range(a);
     json_t *json = json_object();
     json_object_set_new(json, "measured", json_boolean(f->measured));
     json_object_set_new(json, "bandwidth", known(f->bandwidth));
+    json_object_set_new(json, "bandwidth_low", known(a->memory.low));
+    json_object_set_new(json, "bandwidth_high", known(a->memory.high));
     json_object_set_new(json, "int8_macs", known(f->int8_macs));
     json_object_set_new(json, "token_bytes", known(f->token_bytes));
     json_object_set_new(json, "kv_bytes_per_token", known(f->context_token_bytes));
@@ -95,6 +116,8 @@ static json_t *json_speed(const pith_fit_answer *a) {
     json_object_set_new(json, "decode_ceiling_tps", known(f->decode_ceiling));
     json_object_set_new(json, "depth", json_integer(a->question->depth));
     json_object_set_new(json, "decode_tps", known(per_second(token_ms, 1)));
+    json_object_set_new(json, "decode_tps_low", known(range.low));
+    json_object_set_new(json, "decode_tps_high", known(range.high));
     json_object_set_new(json, "n_prompt", json_integer(a->question->n_prompt));
     json_object_set_new(json, "prefill_tps", known(per_second(prompt_ms, a->question->n_prompt)));
     json_object_set_new(json, "ttft_ms", known(prompt_ms));
@@ -198,14 +221,19 @@ static void print_memory(const pith_fit_answer *a) {
 
 static void print_speed(const pith_fit_answer *a) {
     const pith_fit *f = &a->fit;
-    double token_ms = pith_fit_token_ms(a, a->question->depth), prompt_ms = pith_fit_prompt_ms(a);
+    double token_ms = pith_fit_answer_token_ms(a, a->question->depth, 0);
+    double prompt_ms = pith_fit_answer_prompt_ms(a);
+    speed_range range = decode_range(a);
     if (!has_speed(f)) {
         printf("speed   unknown (nothing was measured)\n");
         return;
     }
-    printf("decode  %.1f tok/s at depth %d; ceiling %.1f = %.1f GB/s over %.1f MB per token\n",
-           per_second(token_ms, 1), (int)a->question->depth, f->decode_ceiling, f->bandwidth * 1e-9,
-           mb(f->token_bytes));
+    printf("decode  %.1f tok/s", per_second(token_ms, 1));
+    if (pith_fit_range_is_wide(range.low, range.high))
+        printf(" (%.1f to %.1f: this machine's memory speed changes, %.1f to %.1f GB/s)", range.low,
+               range.high, a->memory.low * 1e-9, a->memory.high * 1e-9);
+    printf(" at depth %d; ceiling %.1f = %.1f GB/s over %.1f MB per token\n",
+           (int)a->question->depth, f->decode_ceiling, f->bandwidth * 1e-9, mb(f->token_bytes));
     if (!has_prompt(f)) {
         printf("prefill unknown: no int8 operations are published for it (--ops gives them)\n");
         return;

@@ -7,7 +7,7 @@
  * Invariant: what this file can't judge (a broken file, a model that this build does not run, a
  * context that the model does not allow) is left to the steps that follow, which tell it better. */
 #include "base/memory.h"
-#include "pith/cli.h"
+#include "pith/machine_record.h"
 
 static double mib(double bytes) {
     return bytes / 1048576.0;
@@ -49,7 +49,7 @@ int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_lo
     if (!values->memory) return -1;
     pith_fit_options options = {.size = sizeof options,
                                 .n_ctx = values->n_ctx ? values->n_ctx : values->n_ctx_wanted,
-                                .n_threads = values->n_threads,
+                                .n_threads = pith_cli_thread_defaults(values->n_threads).n_threads,
                                 .step_limit = values->step_limit,
                                 .load = (pith_load)values->load,
                                 .kv_type = (pith_kv_type)values->kv,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The options that mean the same for every command that needs a model, and the models folder. */
 #include "base/memory.h"
-#include "pith/cli.h"
+#include "pith/machine_record.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@ void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI
         {"ctx", 'c', PITH_CLI_INT, &values->n_ctx, "N",
          "tokens of context (default: the model's, at most 4096)", 0, 1 << 24},
         {"threads", 't', PITH_CLI_INT, &values->n_threads, "N",
-         "threads (default: one for each core that is not a small one)", 0, 512},
+         "threads (default: what `pith doctor` shows)", 0, 512},
         {"load", 0, PITH_CLI_CHOICE, &values->load, "auto|pack|mmap",
          "pack weights into memory, or use the mapped file in place", 0, 0},
         {"memory", 0, PITH_CLI_SIZE, &values->memory, "SIZE",
@@ -152,6 +152,7 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
     pith_model_info info = pith_model_describe(model);
     int32_t n_ctx = values->n_ctx;
     if (n_ctx == 0) n_ctx = n_ctx_wanted;
+    pith_cli_thread_numbers threads = pith_cli_thread_defaults(values->n_threads);
     uint64_t limit = values->memory;
     if (limit && info.load == PITH_LOAD_PACK) {
         if (limit <= info.weight_bytes)
@@ -163,7 +164,8 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
     pith_engine_options options = {.size = sizeof options,
                                    .n_ctx = n_ctx,
                                    .n_sessions = 1,
-                                   .n_threads = values->n_threads,
+                                   .n_threads = threads.n_threads,
+                                   .decode_threads = threads.decode_threads,
                                    .step_limit = values->step_limit,
                                    .kv_type = (pith_kv_type)values->kv,
                                    .precision = (pith_precision)values->precision,

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records of estimates and runs (record.h). A file is $PITH_HOME/fit/<hash of the key>.json, less
- * than 2 KB, written beside its place and renamed, without waiting for the disk: a lost record
- * costs an estimate's correction and nothing else. Writing one takes some tenths of a
- * millisecond. */
+ * Records of estimates and runs (record.h): what they say and how a run corrects an estimate. Where
+ * they lie: kept.c, folder "fit". */
 #include "pith/record.h"
 
 #include "base/clock.h"
-#include "base/memory.h"
+#include "pith/kept.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 enum {
-    RECORD_VERSION = 1,
-    FILE_LIMIT = 64 << 10,
+    RECORD_VERSION = 2,
     LEAST_PROMPT = 16, /* tokens: below, a time is mostly noise */
     LEAST_TOKENS = 8
 };
@@ -41,7 +38,8 @@ static void compare(pith_cli_record *r, double all_bytes) {
         pith_speed_prompt_ms(&r->speed, r->n_prompt, r->prompt_depth) * r->prompt_factor;
     if (r->token_ms > 0 && token > 0) {
         r->token_error = r->token_ms / token - 1;
-        r->token_factor = corrected(r->token_factor, r->token_error);
+        double told = within(1 + r->token_error, r->token_fast, r->token_slow);
+        r->token_factor = corrected(r->token_factor, (1 + r->token_error) / told - 1);
     }
     if (r->prompt_ms > 0 && prompt > 0) {
         r->prompt_error = r->prompt_ms / prompt - 1;
@@ -56,55 +54,49 @@ static void compare(pith_cli_record *r, double all_bytes) {
 
 /* ---- Files ---- */
 
-static bool number(const json_t *object, const char *name, double *out) {
-    double value = json_number_value(json_object_get(object, name));
-    if (!json_is_number(json_object_get(object, name)) || !(fabs(value) < 1e18)) return false;
-    *out = value;
-    return true;
-}
-
-static bool count(const json_t *object, const char *name, int32_t *out) {
-    double value = 0;
-    if (!number(object, name, &value) || value < -1 || value > 1 << 30) return false;
-    *out = (int32_t)value;
-    return true;
-}
-
 static bool read_speed(const json_t *json, pith_speed_model *m) {
-    return number(json, "token_ns", &m->token_ns) && number(json, "token_kv_ns", &m->token_kv_ns) &&
-           count(json, "short_rows", &m->short_rows) && number(json, "short_ns", &m->short_ns) &&
-           count(json, "step_rows", &m->step_rows) && number(json, "step_ns", &m->step_ns) &&
-           number(json, "row_kv_ns", &m->row_kv_ns) && count(json, "window", &m->window) &&
-           number(json, "window_layers_share", &m->window_layers_share) && m->short_rows >= 0 &&
-           m->step_rows >= m->short_rows && (m->short_rows == 0 || m->step_rows > 0) &&
-           m->token_ns >= 0 && m->short_ns >= 0 && m->step_ns >= 0 && m->token_kv_ns >= 0 &&
-           m->row_kv_ns >= 0 && m->window >= 0 && m->window_layers_share >= 0 &&
-           m->window_layers_share <= 1;
+    return pith_cli_kept_number(json, "token_ns", &m->token_ns) &&
+           pith_cli_kept_number(json, "token_kv_ns", &m->token_kv_ns) &&
+           pith_cli_kept_count(json, "short_rows", &m->short_rows) &&
+           pith_cli_kept_number(json, "short_ns", &m->short_ns) &&
+           pith_cli_kept_count(json, "step_rows", &m->step_rows) &&
+           pith_cli_kept_number(json, "step_ns", &m->step_ns) &&
+           pith_cli_kept_number(json, "row_kv_ns", &m->row_kv_ns) &&
+           pith_cli_kept_count(json, "window", &m->window) &&
+           pith_cli_kept_number(json, "window_layers_share", &m->window_layers_share) &&
+           m->short_rows >= 0 && m->step_rows >= m->short_rows &&
+           (m->short_rows == 0 || m->step_rows > 0) && m->token_ns >= 0 && m->short_ns >= 0 &&
+           m->step_ns >= 0 && m->token_kv_ns >= 0 && m->row_kv_ns >= 0 && m->window >= 0 &&
+           m->window_layers_share >= 0 && m->window_layers_share <= 1;
 }
 
 /* false: no record that can be believed. */
 static bool read_record(const json_t *json, pith_cli_record *r) {
     double version = 0, other = 0;
-    if (!number(json, "version", &version) || version != RECORD_VERSION) return false;
+    if (!pith_cli_kept_number(json, "version", &version) || version != RECORD_VERSION) return false;
     r->has_estimate = json_is_object(json_object_get(json, "estimate"));
     if (r->has_estimate && (!read_speed(json_object_get(json, "estimate"), &r->speed) ||
-                            !number(json, "other_bytes", &other) || other < 0))
+                            !pith_cli_kept_number(json, "other_bytes", &other) || other < 0))
         return false;
     r->other_bytes = (uint64_t)other;
-    return count(json, "runs", &r->n_runs) && r->n_runs >= 0 &&
-           number(json, "token_factor", &r->token_factor) &&
-           number(json, "prompt_factor", &r->prompt_factor) &&
-           number(json, "other_more", &r->other_more) &&
-           number(json, "token_error", &r->token_error) &&
-           number(json, "prompt_error", &r->prompt_error) &&
-           number(json, "memory_error", &r->memory_error) &&
-           count(json, "n_prompt", &r->n_prompt) && r->n_prompt >= 0 &&
-           count(json, "prompt_depth", &r->prompt_depth) &&
-           count(json, "token_depth", &r->token_depth) &&
-           number(json, "prompt_ms", &r->prompt_ms) && number(json, "token_ms", &r->token_ms) &&
-           number(json, "memory_more", &r->memory_more) && r->token_factor >= 1 / factor_limit &&
-           r->token_factor <= factor_limit && r->prompt_factor >= 1 / factor_limit &&
-           r->prompt_factor <= factor_limit && fabs(r->other_more) <= memory_limit;
+    return pith_cli_kept_count(json, "runs", &r->n_runs) && r->n_runs >= 0 &&
+           pith_cli_kept_number(json, "token_factor", &r->token_factor) &&
+           pith_cli_kept_number(json, "prompt_factor", &r->prompt_factor) &&
+           pith_cli_kept_number(json, "token_fast", &r->token_fast) && r->token_fast > 0 &&
+           r->token_fast <= 1 && pith_cli_kept_number(json, "token_slow", &r->token_slow) &&
+           r->token_slow >= 1 && pith_cli_kept_number(json, "other_more", &r->other_more) &&
+           pith_cli_kept_number(json, "token_error", &r->token_error) &&
+           pith_cli_kept_number(json, "prompt_error", &r->prompt_error) &&
+           pith_cli_kept_number(json, "memory_error", &r->memory_error) &&
+           pith_cli_kept_count(json, "n_prompt", &r->n_prompt) && r->n_prompt >= 0 &&
+           pith_cli_kept_count(json, "prompt_depth", &r->prompt_depth) &&
+           pith_cli_kept_count(json, "token_depth", &r->token_depth) &&
+           pith_cli_kept_number(json, "prompt_ms", &r->prompt_ms) &&
+           pith_cli_kept_number(json, "token_ms", &r->token_ms) &&
+           pith_cli_kept_number(json, "memory_more", &r->memory_more) &&
+           r->token_factor >= 1 / factor_limit && r->token_factor <= factor_limit &&
+           r->prompt_factor >= 1 / factor_limit && r->prompt_factor <= factor_limit &&
+           fabs(r->other_more) <= memory_limit;
 }
 
 static json_t *write_speed(const pith_speed_model *m) {
@@ -124,91 +116,43 @@ static json_t *write_record(const pith_cli_record *r) {
         (int)r->n_prompt, "prompt_depth", (int)r->prompt_depth, "token_depth", (int)r->token_depth,
         "prompt_ms", r->prompt_ms, "token_ms", r->token_ms, "memory_more", r->memory_more,
         "other_bytes", (double)r->other_bytes);
+    json_object_set_new(json, "token_fast", json_real(r->token_fast));
+    json_object_set_new(json, "token_slow", json_real(r->token_slow));
     if (r->has_estimate) json_object_set_new(json, "estimate", write_speed(&r->speed));
     return json;
 }
 
-/* Where a key's record lies. */
-typedef struct record_place {
-    char *folder; /* NULL: there is none */
-    pith_buffer path;
-} record_place;
-
-static record_place find_place(const pith_cli_record_key *key) {
-    record_place place = {NULL, {0}};
+/* The text that names a record; false: none is kept. */
+static bool name_record(const pith_cli_record_key *key, pith_buffer *text) {
     char machine[192];
-    char *home = key->content_key ? pith_cli_home_folder() : NULL;
-    pith_buffer text = {0}, folder = {0};
-    if (!home) return place;
+    if (!key->content_key) return false;
     pith_system_name(machine, sizeof machine);
-    pith_buffer_append_format(&text, "%s|%d|%d|%d|%s|%016" PRIx64, machine, (int)key->n_threads,
+    pith_buffer_append_format(text, "%s|%d|%d|%d|%s|%016" PRIx64, machine, (int)key->n_threads,
                               (int)key->step_limit, key->load, key->kv_type, key->content_key);
-    pith_buffer_append_format(&folder, "%s/fit", home);
-    if (!text.failed && !folder.failed)
-        pith_buffer_append_format(&place.path, "%s/%016" PRIx64 ".json", folder.data,
-                                  pith_hash(text.data, text.size, 0));
-    if (place.path.data && !place.path.failed)
-        place.folder = pith_copy_text(folder.data, folder.size);
-    pith_buffer_deinit(&text);
-    pith_buffer_deinit(&folder);
-    pith_free(home);
-    return place;
+    if (key->decode_threads && key->decode_threads != key->n_threads)
+        pith_buffer_append_format(text, "|%d", (int)key->decode_threads);
+    return !text->failed;
 }
 
-static void release_place(record_place *place) {
-    pith_free(place->folder);
-    pith_buffer_deinit(&place->path);
-}
-
-/* A pipe or a device in the record's place would be waited for, or read without an end. */
-static bool is_readable(const char *path) {
-    return pith_cli_try_read(path) == 0 && !pith_cli_is_device(path);
-}
-
-static void load(const record_place *place, pith_cli_record *out) {
-    const pith_cli_record none = {.token_factor = 1, .prompt_factor = 1, .token_depth = -1};
-    pith_buffer text = {0};
+void pith_cli_record_load(const pith_cli_record_key *key, pith_cli_record *out) {
+    const pith_cli_record none = {
+        .token_factor = 1, .prompt_factor = 1, .token_fast = 1, .token_slow = 1, .token_depth = -1};
+    pith_buffer name = {0};
     *out = none;
-    if (place->folder && is_readable(place->path.data) &&
-        pith_cli_read_file(place->path.data, FILE_LIMIT, &text, NULL)) {
-        json_t *json = json_loadb(text.data ? text.data : "", text.size, 0, NULL);
-        if (!json || !read_record(json, out)) *out = none;
-        json_decref(json);
-    }
-    pith_buffer_deinit(&text);
-}
-
-/* What a program that was killed left behind; another's that is just being written is lost too. */
-static bool remove_part(void *user, const char *name) {
-    const char *folder = user;
-    size_t size = strlen(name);
-    pith_buffer path = {0};
-    if (size < 5 || strcmp(name + size - 5, ".part") != 0) return true;
-    pith_buffer_append_format(&path, "%s/%s", folder, name);
-    if (!path.failed) pith_cli_remove_file(path.data);
-    pith_buffer_deinit(&path);
-    return true;
-}
-
-static void save(const record_place *place, const pith_cli_record *record) {
-    json_t *json = place->folder ? write_record(record) : NULL;
-    char *text = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
-    bool is_there = text && pith_cli_make_folders(place->folder) == 0;
-    if (is_there) (void)pith_cli_each_name(place->folder, remove_part, place->folder);
-    if (is_there) (void)pith_cli_replace_file(place->path.data, text, strlen(text));
-    pith_free(text);
+    json_t *json = name_record(key, &name) ? pith_cli_kept_read("fit", name.data) : NULL;
+    if (json && !read_record(json, out)) *out = none;
     json_decref(json);
-    (void)pith_cli_json_failed(); /* a record that lacks memory is no failure of the command */
+    pith_buffer_deinit(&name);
+}
+
+static void save(const pith_cli_record_key *key, const pith_cli_record *record) {
+    pith_buffer name = {0};
+    if (name_record(key, &name)) pith_cli_kept_write("fit", name.data, write_record(record));
+    pith_buffer_deinit(&name);
 }
 
 bool pith_cli_record_is_for(const pith_cli_model *values) {
     return !values->exact && values->precision == PITH_PRECISION_NORMAL && values->step_limit == 0;
-}
-
-void pith_cli_record_load(const pith_cli_record_key *key, pith_cli_record *out) {
-    record_place place = find_place(key);
-    load(&place, out);
-    release_place(&place);
 }
 
 void pith_cli_record_estimate(const pith_cli_record_key *key, const pith_fit *fit,
@@ -219,9 +163,7 @@ void pith_cli_record_estimate(const pith_cli_record_key *key, const pith_fit *fi
     record->other_bytes = fit->other_bytes;
     if (!fit->measured) return;
     if (is_first) compare(record, (double)fit->total_bytes);
-    record_place place = find_place(key);
-    save(&place, record);
-    release_place(&place);
+    save(key, record);
 }
 
 void pith_cli_record_run(const pith_cli_measure *m) {
@@ -229,6 +171,7 @@ void pith_cli_record_run(const pith_cli_measure *m) {
     pith_engine_info engine = pith_engine_describe(m->engine);
     pith_cli_record_key key = {.content_key = model.content_key,
                                .n_threads = engine.n_threads,
+                               .decode_threads = engine.decode_threads,
                                .step_limit = 0,
                                .load = (int)model.load,
                                .kv_type = engine.kv_type};
@@ -236,8 +179,7 @@ void pith_cli_record_run(const pith_cli_measure *m) {
     bool has_prompt = m->n_prompt >= LEAST_PROMPT, has_token = m->n_token >= LEAST_TOKENS;
     double known = (double)(model.weight_bytes + engine.kv_bytes + engine.workspace_bytes);
     if (!has_prompt && !has_token) return;
-    record_place place = find_place(&key);
-    load(&place, &record);
+    pith_cli_record_load(&key, &record);
     record.n_runs++;
     record.n_prompt = has_prompt ? m->n_prompt : 0;
     record.prompt_depth = m->prompt_depth;
@@ -248,8 +190,7 @@ void pith_cli_record_run(const pith_cli_measure *m) {
     if (model.load == PITH_LOAD_PACK && (double)m->peak_bytes > known)
         record.memory_more = (double)m->peak_bytes - known;
     compare(&record, (double)m->peak_bytes);
-    save(&place, &record);
-    release_place(&place);
+    save(&key, &record);
 }
 
 void pith_cli_record_reply(const pith_model *model, const pith_engine *engine,

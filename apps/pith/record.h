@@ -4,6 +4,8 @@
  *
  *   pith fit   raw estimate * factor -> shown; the raw one is kept
  *   pith run   measured / (raw * factor) - 1 = the error; factor *= sqrt(1 + error)
+ *              where memory's speed changes, the part of a decoding error that this explains does
+ *              not count
  *
  * Nothing here fails: a folder that can't be written keeps no record, a broken file counts as none
  * and is replaced. */
@@ -15,10 +17,13 @@
 /* Errors are measured / estimated - 1. */
 typedef struct pith_cli_record {
     bool has_estimate;
-    pith_speed_model speed;                         /* raw: without factors */
-    uint64_t other_bytes;                           /* raw: vocabulary and program */
-    int32_t n_runs;                                 /* 0: nothing was measured */
-    double token_factor, prompt_factor;             /* times that estimates are multiplied with */
+    pith_speed_model speed;             /* raw: without factors */
+    uint64_t other_bytes;               /* raw: vocabulary and program */
+    int32_t n_runs;                     /* 0: nothing was measured */
+    double token_factor, prompt_factor; /* times that estimates are multiplied with */
+    /* Times of a token at the fastest and the slowest that memory was seen, of the estimate's: a
+     * run between them says nothing against it. Both 1 where memory is steady. */
+    double token_fast, token_slow;
     double other_more;                              /* bytes that are added to other_bytes */
     double token_error, prompt_error, memory_error; /* of the last run; 0 where it told nothing */
     /* The last run: kept for an estimate that comes after it */
@@ -29,9 +34,9 @@ typedef struct pith_cli_record {
 
 /* What tells one record from another. */
 typedef struct pith_cli_record_key {
-    uint64_t content_key; /* 0: no record is kept */
-    int32_t n_threads, step_limit;
-    int load; /* pith_load */
+    uint64_t content_key;                          /* 0: no record is kept */
+    int32_t n_threads, decode_threads, step_limit; /* decode_threads 0: n_threads */
+    int load;                                      /* pith_load */
     const char *kv_type;
 } pith_cli_record_key;
 

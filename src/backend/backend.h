@@ -176,7 +176,8 @@ typedef struct pith_step {
 
 typedef struct pith_backend_options {
     int32_t n_threads;
-    uint32_t step_limit; /* largest n */
+    int32_t decode_threads; /* of them, for steps of one or two rows; 0: all */
+    uint32_t step_limit;    /* largest n */
     bool full_precision;
     uint32_t features;        /* CPU tiers (cpu/cpu.h) */
     const pith_kv_layout *kv; /* borrowed */

@@ -32,6 +32,12 @@ uint64_t pith_clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t pith_clock_cpu_ns(void) {
+    struct timespec used;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return 0;
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 /* A line of /proc/meminfo or /proc/self/status, in bytes; 0 when absent. */
 static uint64_t kilobytes_of(const char *path, const char *key) {
     char text[8192];
@@ -85,6 +91,10 @@ uint64_t pith_memory_peak(void) {
 
 uint64_t pith_memory_resident(void) {
     return kilobytes_of("/proc/self/status", "VmRSS:");
+}
+
+uint64_t pith_memory_huge(void) {
+    return kilobytes_of("/proc/self/smaps_rollup", "AnonHugePages:");
 }
 
 #else

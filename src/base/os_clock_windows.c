@@ -26,6 +26,17 @@ uint64_t pith_clock_ns(void) {
     return ticks / per_second * 1000000000u + ticks % per_second * 1000000000u / per_second;
 }
 
+/* Ticks of 100 ns. */
+static uint64_t ticks_of(FILETIME time) {
+    return (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime;
+}
+
+uint64_t pith_clock_cpu_ns(void) {
+    FILETIME made, ended, kernel, user;
+    if (!GetProcessTimes(GetCurrentProcess(), &made, &ended, &kernel, &user)) return 0;
+    return (ticks_of(kernel) + ticks_of(user)) * 100;
+}
+
 static MEMORYSTATUSEX memory_status(void) {
     MEMORYSTATUSEX status = {.dwLength = sizeof status};
     if (!GlobalMemoryStatusEx(&status)) return (MEMORYSTATUSEX){0};
@@ -54,6 +65,10 @@ uint64_t pith_memory_peak(void) {
 
 uint64_t pith_memory_resident(void) {
     return process_memory().WorkingSetSize;
+}
+
+uint64_t pith_memory_huge(void) {
+    return 0;
 }
 
 #else

@@ -34,7 +34,8 @@
  * Shared regions (pith_pool_share) do without a thread for a while when threads had to wait long
  * for one another: one core is then busy with other work, and what a preempted thread holds keeps
  * all waiting. After a rest all are tried again; each trial that goes wrong doubles the rest, until
- * all have worked together for a while.
+ * all have worked together for a while. They may also be run on fewer threads than there are, whose
+ * ranges then cover all chunks.
  *
  * Read next: os_thread.c; backend/cpu, which runs plans on it.
  */
@@ -86,7 +87,8 @@ struct pith_pool {
     int n_events;  /* gates made, in the order above */
     int n_workers; /* threads made */
     bool spin;
-    bool stop; /* this and the next three: written by the caller while no worker is in a region */
+    bool stop;    /* this and the next four: written by the caller while no worker is in a region */
+    int n_ranges; /* threads that chunks are shared out among */
     uint64_t n_left; /* `left` when all workers will have left */
     void (*function)(void *user, int thread, int n_threads);
     void *user;
@@ -193,16 +195,16 @@ static void worker_main(void *user, int thread) {
 
 static void reset_operations(pith_pool *pool) {
     atomic_store_explicit(&pool->finished.count, 0, memory_order_relaxed);
-    for (int t = 0; t < pool->n_threads; t++) {
+    for (int t = 0; t < pool->n_ranges; t++) {
         atomic_store_explicit(&pool->tickets[t].word, UINT64_MAX, memory_order_relaxed);
     }
 }
 
-/* A region of threads 0 .. n - 1. */
+/* A region of threads 0 .. n - 1; n_ranges is set. */
 static void run_region(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
                        void *user, int n) {
     uint64_t float_mode = pith_float_mode_begin();
-    if (pool->n_threads > 1) reset_operations(pool);
+    if (pool->n_ranges > 1) reset_operations(pool);
     if (n > 1) {
         pool->function = function;
         pool->user = user;
@@ -217,14 +219,16 @@ static void run_region(pith_pool *pool, void (*function)(void *user, int thread,
 
 void pith_pool_run(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
                    void *user) {
+    pool->n_ranges = pool->n_threads;
     run_region(pool, function, user, pool->n_threads);
 }
 
-void pith_pool_share(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
-                     void *user) {
+void pith_pool_share(pith_pool *pool, int most,
+                     void (*function)(void *user, int thread, int n_threads), void *user) {
     uint64_t begun = pith_clock_ns();
     bool rests = begun < pool->rests_until;
-    int n = pool->n_threads - (rests && pool->n_threads > 1);
+    pool->n_ranges = most > 0 && most < pool->n_threads ? most : pool->n_threads;
+    int n = pool->n_ranges - (rests && pool->n_ranges > 1);
     atomic_store_explicit(&pool->stalled, 0, memory_order_relaxed);
     run_region(pool, function, user, n);
     if (rests || n == 1) return;
@@ -280,7 +284,7 @@ static bool ticket_take(pool_ticket *ticket, uint32_t tag, uint32_t first, uint3
 
 /* Runs what can be had of all ranges, own range first; returns how many chunks that were. */
 static uint32_t run_chunks(pith_pool *pool, const pool_operation *operation) {
-    int n = pool->n_threads;
+    int n = pool->n_ranges;
     uint32_t n_run = 0;
     for (int k = 0; k < n; k++) {
         int range = operation->thread + k < n ? operation->thread + k : operation->thread + k - n;
@@ -296,7 +300,7 @@ static uint32_t run_chunks(pith_pool *pool, const pool_operation *operation) {
 
 void pith_pool_for(pith_pool *pool, uint64_t index, uint32_t n_chunks,
                    void (*chunk)(void *user, uint32_t i, int thread), void *user, int thread) {
-    if (pool->n_threads == 1) {
+    if (pool->n_ranges == 1) {
         for (uint32_t i = 0; i < n_chunks; i++) chunk(user, i, thread);
         return;
     }
@@ -348,8 +352,10 @@ pith_status pith_pool_new(int n_threads, pith_pool **out, pith_error *error) {
     size_t n = (size_t)n_threads;
     pith_pool *pool = pith_alloc_aligned(sizeof *pool);
     if (!pool) return pith_fail_memory(error, "a thread pool", sizeof *pool);
-    *pool = (pith_pool){
-        .n_threads = n_threads, .spin = pith_cpu_count() >= n_threads, .rest_ns = SHORT_REST_NS};
+    *pool = (pith_pool){.n_threads = n_threads,
+                        .n_ranges = n_threads,
+                        .spin = pith_cpu_count() >= n_threads,
+                        .rest_ns = SHORT_REST_NS};
     atomic_init(&pool->done, 0);
     atomic_init(&pool->stalled, 0);
     pool->tickets = pith_alloc_aligned(n * sizeof *pool->tickets);

@@ -20,10 +20,11 @@ int pith_pool_size(const pith_pool *pool);
 void pith_pool_run(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
                    void *user);
 
-/* The same for a function whose work is all in pith_pool_for: a thread may be left out for a while
- * when its core is busy with something else, so that the others need not wait for it. */
-void pith_pool_share(pith_pool *pool, void (*function)(void *user, int thread, int n_threads),
-                     void *user);
+/* The same for a function whose work is all in pith_pool_for, on the first `most` threads (0: all):
+ * a thread may be left out for a while when its core is busy with something else, so that the
+ * others need not wait for it. */
+void pith_pool_share(pith_pool *pool, int most,
+                     void (*function)(void *user, int thread, int n_threads), void *user);
 
 /* Inside a region: an operation of n_chunks independent chunks, `index` counting the operations
  * of the region from 0, below 2^31 (every thread calls with the same sequence). Calls

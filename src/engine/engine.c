@@ -141,7 +141,8 @@ pith_status pith_engine_measure_parts(const pith_model *model, const pith_engine
                                   .n_threads = engine->backend.n_threads,
                                   .step_limit = (int32_t)engine->step_limit,
                                   .kv_bytes = engine->kv_bytes,
-                                  .workspace_bytes = engine->workspace_bytes};
+                                  .workspace_bytes = engine->workspace_bytes,
+                                  .decode_threads = engine->backend.decode_threads};
     pith_engine_close(engine);
     return status;
 }
@@ -164,5 +165,6 @@ pith_engine_info pith_engine_get_info(const pith_engine *engine) {
                               .kv_type = storage_names[engine->storage],
                               .backend = pith_runner_name(engine->runner),
                               .kv_bytes = engine->kv_bytes,
-                              .workspace_bytes = engine->workspace_bytes};
+                              .workspace_bytes = engine->workspace_bytes,
+                              .decode_threads = engine->backend.decode_threads};
 }

@@ -58,7 +58,7 @@ static pith_status settle_storage(pith_engine *engine, const pith_engine_options
 
 pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *options,
                                pith_error *error) {
-    uint32_t n_threads = 0, n_cores = (uint32_t)pith_thread_count();
+    uint32_t n_threads = 0, decode_threads = 0, n_cores = (uint32_t)pith_thread_count();
     if (!engine->model->weights) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the model was opened with vocab_only: it has no weights to run");
@@ -78,10 +78,16 @@ pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *o
         status = choose("n_threads", options->n_threads, PITH_ENGINE_MAX_THREADS, n_cores,
                         &n_threads, error);
     }
+    if (status == PITH_OK) {
+        status = choose("decode_threads", options->decode_threads, PITH_ENGINE_MAX_THREADS,
+                        n_threads, &decode_threads, error);
+    }
+    if (decode_threads > n_threads) decode_threads = n_threads;
     if (status == PITH_OK) status = pith_cpu_features(&engine->backend.features, error);
     if (engine->step_limit > engine->n_ctx) engine->step_limit = engine->n_ctx;
     engine->exact = options->exact;
     engine->backend.n_threads = (int32_t)n_threads;
+    engine->backend.decode_threads = (int32_t)decode_threads;
     engine->backend.step_limit = engine->step_limit;
     engine->backend.n_ctx = engine->n_ctx;
     return status;

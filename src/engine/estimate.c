@@ -4,7 +4,9 @@
  * multiplies.
  *
  *   decode   ceiling = bandwidth / bytes per token; realistic = the rehearsal's token, or the
- *            usual share of the ceiling
+ *            usual share of the ceiling. Memory's speed changes with what others do: it is probed
+ *            before and after the rehearsal, and a token at another bandwidth takes
+ *            the rehearsal's time + READ_SHARE * bytes * (1 / bandwidth - 1 / the rehearsal's)
  *   prompt   the rehearsal's steps, or multiply-adds / (rate * usual share)
  *
  * Invariant: out is whole after success, unknown figures are 0, and what was assumed is a note.
@@ -25,7 +27,13 @@
 #define LEAST_SET ((uint64_t)16 << 20)
 #define MOST_SET  ((uint64_t)256 << 20) /* beyond it bandwidth is main memory's */
 
-enum { READ_MS = 90, PRODUCT_MS = 45 };
+enum { READ_MS = 60, PRODUCT_MS = 45 };
+
+/* Reading and multiplying overlap in part: measured 0.76 to 0.86 with three models whose bandwidth
+ * halved (docs/decisions/0031-memory-speed-changes.md). */
+static const double read_share = 0.8;
+/* Threads that got less of their time were disturbed. */
+static const double least_had = 0.9;
 
 static const double default_bandwidth_share = 0.7, default_ops_share = 0.4;
 
@@ -47,6 +55,15 @@ static double attended(const pith_speed_model *m, double depth) {
 double pith_speed_token_ms(const pith_speed_model *model, int32_t depth) {
     if (!model || depth < 0) return 0;
     return (model->token_ns + model->token_kv_ns * attended(model, depth)) * 1e-6;
+}
+
+double pith_fit_token_ms(const pith_fit *fit, int32_t depth, double bandwidth) {
+    double ms = fit ? pith_speed_token_ms(&fit->speed, depth) : 0;
+    if (ms <= 0 || !fit->measured || !(bandwidth > 0) || !(fit->bandwidth > 0)) return ms;
+    double bytes = fit->token_bytes + fit->context_token_bytes * attended(&fit->speed, depth);
+    double more = read_share * bytes * (1 / bandwidth - 1 / fit->bandwidth) * 1e3;
+    double least = ms * (1 - read_share); /* a bandwidth beyond all that the token asks for */
+    return ms + more > least ? ms + more : least;
 }
 
 /* A step of n rows: straight lines between one token, a short step and a full one. */
@@ -113,18 +130,36 @@ void pith_estimate_by_figures(const pith_device *device, const pith_work *work, 
 
 /* ---- This machine ---- */
 
-/* What this machine reads and multiplies, at about the size of the weights. */
-static pith_status probe(int32_t n_threads, uint64_t set, pith_fit *out, pith_error *error) {
-    uint32_t features = 0;
+/* What this machine reads, at about the size of the weights. */
+static pith_status probe_read(const pith_fit *fit, pith_rate *rate, pith_error *error) {
+    uint64_t set = fit->weight_bytes;
     uint64_t size = set < LEAST_SET ? LEAST_SET : set > MOST_SET ? MOST_SET : set;
     uint64_t available = pith_memory_available();
     if (available && size > available / 4) size = available / 4;
+    return pith_probe_read(fit->n_threads, &size, 1, READ_MS, rate, error);
+}
+
+static pith_status probe_product(int32_t n_threads, double *rate, pith_error *error) {
+    uint32_t features = 0;
     pith_status status = pith_cpu_features(&features, error);
-    if (status == PITH_OK)
-        status = pith_probe_read(n_threads, &size, 1, READ_MS, &out->bandwidth, error);
-    if (status == PITH_OK)
-        status = pith_probe_product(n_threads, features, PRODUCT_MS, &out->int8_macs, error);
-    return status;
+    if (status != PITH_OK) return status;
+    return pith_probe_product(n_threads, features, PRODUCT_MS, rate, error);
+}
+
+/* Before and after: the rehearsal lies between them. */
+static void join_rates(const pith_rate *before, const pith_rate *after, pith_fit *out) {
+    out->bandwidth = (before->median + after->median) / 2;
+    out->bandwidth_low = before->low < after->low ? before->low : after->low;
+    out->bandwidth_high = before->high > after->high ? before->high : after->high;
+    double had = before->had < after->had ? before->had : after->had;
+    if (had <= 0 || had >= least_had) return;
+    char line[160];
+    snprintf(
+        line, sizeof line,
+        "other work took %.0f %% of the processors' time while this was measured: run it again "
+        "when nothing else is running",
+        (1 - had) * 100);
+    pith_estimate_note(out, line);
 }
 
 /* Bytes a second at which parts of the file's tensors are read: the best of three, so that a
@@ -165,27 +200,39 @@ static void raise_ceiling(pith_fit *out) {
     if (token_s <= 0 || out->token_bytes <= out->bandwidth * token_s) return;
     out->bandwidth = out->token_bytes / token_s;
     out->decode_ceiling = 1 / token_s;
+    if (out->bandwidth_high < out->bandwidth) out->bandwidth_high = out->bandwidth;
+}
+
+static pith_status rehearse(const pith_gguf *gguf, const pith_model *outline,
+                            const pith_fit_options *options, pith_fit *out, pith_error *error) {
+    pith_rehearsal rehearsal = {0};
+    pith_engine_options engine = {.size = sizeof engine,
+                                  .n_threads = out->n_threads,
+                                  .decode_threads = options->decode_threads,
+                                  .step_limit = options->step_limit,
+                                  .kv_type = options->kv_type,
+                                  .precision = options->precision};
+    pith_status status = pith_rehearse(outline, out->load, &engine, &rehearsal, error);
+    out->speed = rehearsal.speed;
+    out->measured = status == PITH_OK;
+    estimate_load(gguf, rehearsal.fill_rate, out);
+    return status;
 }
 
 static pith_status measure_here(const pith_gguf *gguf, const pith_model *outline,
                                 const pith_fit_options *options, const pith_work *work,
                                 pith_fit *out, pith_error *error) {
-    pith_rehearsal rehearsal = {0};
+    pith_rate before, after;
     uint64_t begun = pith_clock_ns();
-    pith_status status = probe(out->n_threads, out->weight_bytes, out, error);
+    pith_status status = probe_read(out, &before, error);
+    if (status == PITH_OK) status = probe_product(out->n_threads, &out->int8_macs, error);
+    if (status == PITH_OK && outline) status = rehearse(gguf, outline, options, out, error);
+    if (status == PITH_OK) status = probe_read(out, &after, error);
     if (status != PITH_OK) return status;
+    join_rates(&before, &after, out);
     out->decode_ceiling = work->token_bytes > 0 ? out->bandwidth / work->token_bytes : 0;
     if (outline) {
-        pith_engine_options engine = {.size = sizeof engine,
-                                      .n_threads = out->n_threads,
-                                      .step_limit = options->step_limit,
-                                      .kv_type = options->kv_type,
-                                      .precision = options->precision};
-        status = pith_rehearse(outline, out->load, &engine, &rehearsal, error);
-        out->speed = rehearsal.speed;
         raise_ceiling(out);
-        out->measured = status == PITH_OK;
-        estimate_load(gguf, rehearsal.fill_rate, out);
     } else {
         pith_device here = {.bandwidth = out->bandwidth, .int8_ops = out->int8_macs * 2};
         double macs = out->int8_macs;
@@ -226,8 +273,10 @@ static pith_status settle(const pith_fit_options *options, pith_fit *out, pith_e
         (int)options->precision < PITH_PRECISION_NORMAL || options->precision > PITH_PRECISION_FULL)
         return pith_fail(error, PITH_ERROR_ARGUMENT, "load %d, kv_type %d or precision %d is none",
                          options->load, options->kv_type, options->precision);
-    if (options->n_ctx < 0 || options->n_threads < 0 || options->step_limit < 0)
-        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_ctx, n_threads or step_limit is negative");
+    if (options->n_ctx < 0 || options->n_threads < 0 || options->step_limit < 0 ||
+        options->decode_threads < 0)
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "n_ctx, n_threads, decode_threads or step_limit is negative");
     int32_t most = out->n_ctx_train, usual = PITH_ENGINE_DEFAULT_CONTEXT;
     out->n_ctx = options->n_ctx > 0 ? options->n_ctx : most > 0 && most < usual ? most : usual;
     if (most > 0 && out->n_ctx > most)

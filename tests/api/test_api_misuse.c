@@ -294,6 +294,25 @@ static void foreign_sampler(void **state) {
     pith_model_close(other);
 }
 
+/* At most the engine's threads; 0 is all of them. */
+static void decode_threads(void **state) {
+    static const struct {
+        int32_t n_threads, decode_threads, expected; /* 0: refused */
+    } rows[] = {{2, 0, 2}, {2, 1, 1}, {2, 2, 2}, {2, 3, 2}, {1, 9, 1}, {2, -1, 0}, {2, 513, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pith_engine_options options = {.size = sizeof options,
+                                       .n_ctx = 64,
+                                       .n_threads = rows[i].n_threads,
+                                       .decode_threads = rows[i].decode_threads};
+        pith_engine *out = NULL;
+        pith_status expected = rows[i].expected ? PITH_OK : PITH_ERROR_ARGUMENT;
+        assert_int_equal(pith_engine_new(model, &options, &out, NULL), expected);
+        if (out) assert_int_equal(pith_engine_describe(out).decode_threads, rows[i].expected);
+        pith_engine_free(out);
+    }
+}
+
 /* Fields behind the given size are not read; a size of 0 was forgotten; a longer struct of a
  * newer header is taken. */
 static void option_sizes(void **state) {
@@ -511,6 +530,15 @@ static void fits(void **state) {
     REFUSES(pith_file_fit(file, NULL, NULL, &error), pith_file_fit(file, NULL, NULL, NULL));
     REFUSES(pith_system_measure(0, 0, NULL, &error), pith_system_measure(0, 0, NULL, NULL));
     REFUSES(pith_system_measure(-1, 0, &rates, &error), pith_system_measure(513, 0, &rates, NULL));
+    REFUSES(pith_system_probe_threads(NULL, &error), pith_system_probe_threads(NULL, NULL));
+    pith_thread_probe_choose(NULL);
+    pith_thread_probe probe = {.n = 1000,
+                               .n_threads = 5}; /* at most as many as there is room for */
+    pith_thread_probe_choose(&probe);
+    assert_true(probe.n_threads == 0 && probe.decode_threads == 0);
+    options.decode_threads = -1;
+    REFUSES(pith_file_fit(file, &options, &fit, &error), pith_file_fit(file, &options, &fit, NULL));
+    options.decode_threads = 0;
     assert_int_equal(pith_file_fit(file, &options, &fit, NULL), PITH_OK);
     assert_true(fit.runs && fit.speed.token_ns > 0);
     uint64_t weight_bytes = fit.weight_bytes;
@@ -559,21 +587,14 @@ static void fits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_files),
-        cmocka_unit_test(null_models),
-        cmocka_unit_test(null_text),
-        cmocka_unit_test(capacity_of_ids),
-        cmocka_unit_test(null_prompts),
-        cmocka_unit_test(null_engines),
-        cmocka_unit_test(null_replies),
-        cmocka_unit_test(foreign_sampler),
-        cmocka_unit_test(option_sizes),
-        cmocka_unit_test(model_options),
-        cmocka_unit_test(values_as_text),
-        cmocka_unit_test(sources),
-        cmocka_unit_test(descriptor_with_offset),
-        cmocka_unit_test(system_lists),
-        cmocka_unit_test(fits),
+        cmocka_unit_test(null_files),     cmocka_unit_test(null_models),
+        cmocka_unit_test(null_text),      cmocka_unit_test(capacity_of_ids),
+        cmocka_unit_test(null_prompts),   cmocka_unit_test(null_engines),
+        cmocka_unit_test(null_replies),   cmocka_unit_test(foreign_sampler),
+        cmocka_unit_test(decode_threads), cmocka_unit_test(option_sizes),
+        cmocka_unit_test(model_options),  cmocka_unit_test(values_as_text),
+        cmocka_unit_test(sources),        cmocka_unit_test(descriptor_with_offset),
+        cmocka_unit_test(system_lists),   cmocka_unit_test(fits),
     };
     return cmocka_run_group_tests_name("misuse of pith.h", tests, open_all, close_all);
 }

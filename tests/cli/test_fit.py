@@ -233,7 +233,8 @@ def case_runs_are_kept_and_correct_the_estimate():
         record = json.load(open(records(home)[0], encoding="utf-8"))
         expect(len(records(home)) == 1 and record["runs"] == 1, record)
         expect(record["token_ms"] > 0 and record["prompt_ms"] > 0 and record["token_error"] != 0, record)
-        near(record["token_factor"], min(10, max(0.1, 1 + record["token_error"])) ** 0.5, 1e-3, "half of the way")
+        told = min(max(1 + record["token_error"], record["token_fast"]), record["token_slow"])  # by the range of memory's speed
+        near(record["token_factor"], min(10, max(0.1, (1 + record["token_error"]) / told)) ** 0.5, 1e-3, "half of the way")
         after = answer("fit", TINY, "-t", "1", "-p", "32", home=home)[0]
         expect(after["record"]["runs"] == 1, after)
         near(after["record"]["decode_error"], record["token_error"], 1e-6, "error")
@@ -245,6 +246,109 @@ def case_runs_are_kept_and_correct_the_estimate():
         expect(json.load(open(records(home)[0], encoding="utf-8"))["runs"] == 2, "--no-record wrote")
         other = answer("fit", TINY, "-t", "1", "--no-record", home=home)[0]
         expect(other["record"] is None, other)
+
+
+def machine_file(home):
+    folder = os.path.join(home, "machine")
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    expect(len(names) <= 1, "one file a machine", names)
+    return os.path.join(folder, names[0]) if names else None
+
+
+def rates(threads, read, macs):
+    return {"threads": threads, "bandwidth": read * 6e10, "int8_macs": macs * 3e11}
+
+
+def case_threads_by_default_come_from_what_was_measured():
+    """Invented measurements: what is kept decides, --threads overrides it, what cannot be believed counts as nothing."""
+    usual = answer("doctor")["threads"]
+    with tempfile.TemporaryDirectory() as home:
+        expect(answer("doctor", home=home)["probe"] is None, "nothing is kept yet")
+        expect("pith doctor --probe" in pith("doctor", home=home).text, "how to measure")
+        answer("fit", TINY, "-t", "1", home=home)
+        path = machine_file(home)
+        kept = json.load(open(path, encoding="utf-8"))
+        expect(kept["threads"] == [] and len(kept["speeds"]) == 1, "-t leaves nothing to choose", kept)
+
+        def put(threads, looks=3):
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({**kept, "looks": looks, "threads": threads}, file)
+
+        def runs(*more):
+            rows = json.loads(pith("bench", "-m", TINY, "-p", "4", "-n", "4", "-r", "1", "--no-record", "--json", *more, home=home).stdout)
+            return [row["n_threads"] for row in rows]
+
+        expect(runs() == [usual, usual], "nothing was measured", runs())
+        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)])
+        expect(runs() == [3, 1] and runs("-t", "2") == [2, 2], runs(), runs("-t", "2"))
+        fit = answer("fit", TINY, "--no-probe", home=home)[0]
+        expect(fit["n_threads"] == 3, fit)
+        probe = answer("doctor", home=home)["probe"]
+        expect(probe["threads"] == 3 and probe["decode_threads"] == 1 and len(probe["rates"]) == 3, probe)
+        text = pith("doctor", home=home).text
+        expect("3 by default, 1 of them for decoding" in text and "3 to multiply and 1 to read" in text, text)
+        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)], 2)  # memory may have been slow
+        expect(runs() == [3, usual], "fewer than usual after two looks", runs())
+        probe = answer("doctor", home=home)["probe"]
+        expect(probe["decode_threads"] == usual and probe["enough_decode_threads"] == 1 and probe["looks"] == 2, probe)
+        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)])
+        ids = {answer("run", "-m", TINY, "--raw", "--temp", "0", "-n", "8", *more, "some words", home=home)["text"] for more in ([], ["-t", "1"])}
+        expect(len(ids) == 1, "threads changed the text", ids)
+        for broken in ([rates(2, 1, 1), rates(1, 1, 1)], [rates(0, 1, 1)], [rates(513, 1, 1)], [rates(1, 1, -1)], [rates(1, 0, 1)],
+                       [rates(n, 1, 1) for n in range(1, 14)], ["x"]):
+            put(broken)
+            expect(runs() == [usual, usual], broken, runs())
+        put([rates(1, 1, 1)], 0)
+        expect(runs() == [usual, usual], "rates that nobody saw", runs())
+        put([], 0)
+        answer("doctor", "--probe", home=home)  # a busy machine keeps nothing new
+        probe = answer("doctor", home=home)["probe"]
+        expect(probe is None or (1 <= probe["decode_threads"] <= probe["threads"] and probe["looks"] == 1), probe)
+        counts = [row["threads"] for row in probe["rates"]] if probe else []
+        if counts:
+            put([rates(n, 1000 * n, 1e-6) for n in counts], 7)  # of two looks the best rates are kept
+            answer("doctor", "--probe", home=home)
+            probe = answer("doctor", home=home)["probe"]
+            expect(probe["looks"] in (7, 8) and probe["rates"][0]["bandwidth"] == 6e13, probe)
+            expect(probe["looks"] == 7 or probe["rates"][0]["int8_macs"] > 3e6, probe)
+        os.remove(path)
+        expect(pith("run", "-m", TINY, "--raw", "-n", "2", "x", home=home).returncode == 0 and not machine_file(home), "run measures nothing")
+        expect(pith("fit", TINY, "--no-record", home=home).returncode == 0 and not machine_file(home), "--no-record keeps nothing")
+
+
+def case_a_range_where_memory_speed_changes():
+    with tempfile.TemporaryDirectory() as home:
+        first = answer("fit", TINY, "-t", "1", home=home)[0]["speed"]
+        expect(first["bandwidth_low"] <= first["bandwidth"] <= first["bandwidth_high"], first)
+        expect(first["decode_tps_low"] <= first["decode_tps"] <= first["decode_tps_high"], first)
+        path = machine_file(home)
+        kept = json.load(open(path, encoding="utf-8"))
+        slow = {"threads": 1, "low": 1e8, "median": 1e9, "high": 1e9}
+        other = {"threads": 2, "low": 1e5, "median": 1e5, "high": 1e5}  # says nothing about one thread
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**kept, "speeds": [other, slow]}, file)
+        speed = answer("fit", TINY, "-t", "1", home=home)[0]["speed"]
+        near(speed["bandwidth_low"], 1e9, 1, "the slowest middle that was kept")
+        expect(speed["decode_tps_low"] < speed["decode_tps"], speed)
+        expect("memory speed changes" in pith("fit", TINY, "-t", "1", home=home).text, "the range is told")
+        record = json.load(open(records(home)[0], encoding="utf-8"))
+        expect(record["token_slow"] > 1.15 and 0 < record["token_fast"] <= 1, record)
+        record["estimate"]["token_ns"] = 1e9  # a run is faster than that memory ever was
+        record["estimate"]["token_kv_ns"] = 0
+        record["token_fast"] = 0.25
+        with open(records(home)[0], "w", encoding="utf-8") as file:
+            json.dump(record, file)
+        expect(bench(home).returncode == 0, "bench")
+        after = json.load(open(records(home)[0], encoding="utf-8"))
+        near(after["token_factor"], max(0.1, (1 + after["token_error"]) / 0.25) ** 0.5, 1e-3, "what memory's speed does not explain")
+        last = answer("fit", TINY, "-t", "1", "--no-record", home=home)[0]["speed"]
+        expect(last["bandwidth_low"] > 1e9, "--no-record uses no former runs", last)
+        expect(len(json.load(open(path, encoding="utf-8"))["speeds"]) == 4, "--no-record keeps none")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**kept, "speeds": [slow] * 16}, file)
+        answer("fit", TINY, "-t", "1", home=home)
+        speeds = json.load(open(path, encoding="utf-8"))["speeds"]
+        expect(len(speeds) == 16 and speeds[-1]["median"] > 1e9, "the latest sixteen", len(speeds))
 
 
 def case_a_run_before_any_estimate():
@@ -260,7 +364,7 @@ def case_a_broken_record_is_replaced():
         path = records(home)[0]
         good = open(path, encoding="utf-8").read()
         for text in ("", "{", "[]", '{"version": 1}', good.replace('"runs": 1', '"runs": -5'), good.replace('"token_factor": 1', '"token_factor": 1e9'),
-                     "\0" * 100, "[" * 5000, good.replace('"version": 1', '"version": 2'), '{"version":1,' + '"x":"' + "y" * 200000 + '"}'):
+                     "\0" * 100, "[" * 5000, good.replace('"version": 2', '"version": 3'), good.replace('"token_slow"', '"slow"'), '{"version":1,' + '"x":"' + "y" * 200000 + '"}'):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             expect(answer("fit", TINY, "-t", "1", "--device", "phone", home=home)[0]["record"] is None, text[:40])

@@ -297,7 +297,8 @@ static void run_region(void *user, int thread, int n_threads) {
 void pith_cpu_run_phases(pith_runner *runner, uint32_t first, uint32_t end) {
     runner->first_phase = first;
     runner->end_phase = end;
-    pith_pool_share(runner->pool, run_region, runner);
+    int most = runner->is_small ? runner->program.options.decode_threads : 0;
+    pith_pool_share(runner->pool, most, run_region, runner);
 }
 
 /* ---- Steps ---- */

@@ -78,11 +78,14 @@ static void values(void **state) {
 
 static void probes(void **state) {
     const uint64_t sizes[2] = {1 << 20, 100};
-    double rates[2] = {0, 0}, product = 0;
+    pith_rate rates[2];
+    double product = 0;
     pith_error error = {PITH_OK, ""};
     (void)state;
     assert_int_equal(pith_probe_read(2, sizes, 2, 4, rates, &error), PITH_OK);
-    assert_true(rates[0] > 1e6 && rates[1] > 1e6);
+    for (int i = 0; i < 2; i++)
+        assert_true(rates[i].low > 1e6 && rates[i].low <= rates[i].median &&
+                    rates[i].median <= rates[i].high);
     assert_int_equal(pith_probe_product(1, features, 4, &product, &error), PITH_OK);
     assert_true(product > 1e6);
     assert_int_equal(pith_probe_product(1, 0, 1, &product, &error), PITH_OK); /* plain C */

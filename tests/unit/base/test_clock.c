@@ -28,6 +28,33 @@ static void test_time_is_monotonic(void **state) {
     assert_true(last - first < 60000000000u); /* 100000 readings take no minute */
 }
 
+static void test_processor_time_is_what_was_used(void **state) {
+    (void)state;
+    uint64_t before = pith_clock_cpu_ns(), begun = pith_clock_ns(), now = begun;
+    volatile uint32_t count = 0;
+    while (now - begun < 20000000u) {
+        for (int i = 0; i < 10000; i++) count = count + 1;
+        now = pith_clock_ns();
+    }
+    uint64_t used = pith_clock_cpu_ns() - before;
+    if (!before) skip();
+    assert_true(used > 0);
+    assert_true(used <
+                2 * (pith_clock_ns() - begun) + 50000000u); /* one thread; ticks are coarse */
+}
+
+static void test_huge_pages_are_part_of_memory(void **state) {
+    (void)state;
+    enum { BYTES = 16 << 20 };
+    pith_region region;
+    assert_true(pith_region_open(&region, BYTES, true));
+    memset(region.data, 1, BYTES);
+    uint64_t huge = pith_memory_huge(), resident = pith_memory_resident();
+    pith_region_close(&region);
+    assert_true(huge % 1024 == 0);
+    if (resident) assert_true(huge <= resident + ((uint64_t)1 << 20));
+}
+
 static void test_memory_figures_fit(void **state) {
     (void)state;
     uint64_t total = pith_memory_total(), available = pith_memory_available();
@@ -72,6 +99,8 @@ static void test_lines_are_found_by_key(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_time_is_monotonic),
+        cmocka_unit_test(test_processor_time_is_what_was_used),
+        cmocka_unit_test(test_huge_pages_are_part_of_memory),
         cmocka_unit_test(test_memory_figures_fit),
         cmocka_unit_test(test_peak_follows_use),
         cmocka_unit_test(test_lines_are_found_by_key),

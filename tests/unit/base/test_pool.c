@@ -108,8 +108,12 @@ static void run_work(int n_threads, const uint32_t *n_chunks, uint64_t n_operati
     for (int t = 0; t < MOST_THREADS; t++) pith_rng_init(&w.rng[t], seed + (uint64_t)t);
     assert_int_equal(pith_pool_new(n_threads, &w.pool, NULL), PITH_OK);
     assert_int_equal(pith_pool_size(w.pool), n_threads);
-    for (int r = 0; r < n_regions; r++)
-        (r % 2 ? pith_pool_share : pith_pool_run)(w.pool, run_operations, &w);
+    for (int r = 0; r < n_regions; r++) { /* shared by 1, 2, ... threads and by all in turn */
+        if (r % 2)
+            pith_pool_share(w.pool, r / 2 % (n_threads + 1), run_operations, &w);
+        else
+            pith_pool_run(w.pool, run_operations, &w);
+    }
     check_counts(&w, most, (uint64_t)n_regions);
     pith_pool_free(w.pool);
     pith_free(w.n_runs);
@@ -401,7 +405,7 @@ static int share_once(share_case *s, bool both, bool slow) {
     s->both = both, s->slow = slow;
     atomic_store(&s->seen[0], 0);
     atomic_store(&s->seen[16], 0);
-    pith_pool_share(s->pool, run_share, s);
+    pith_pool_share(s->pool, 0, run_share, s);
     assert_int_equal(atomic_load(&s->seen[0]) + atomic_load(&s->seen[16]), 2);
     return atomic_load(&s->seen[16]);
 }

@@ -114,6 +114,28 @@ static void steps(void **state) {
     assert_true(pith_speed_prompt_ms(&m, 16, 0) == 0);
 }
 
+/* A token at another bandwidth, and what cannot be said of one. */
+static void tokens_at_another_bandwidth(void **state) {
+    pith_fit fit = {.measured = true,
+                    .bandwidth = 60 * GB,
+                    .token_bytes = 0.6 * GB,
+                    .speed = {.token_ns = 12e6, .token_kv_ns = 1000}};
+    (void)state;
+    fit.context_token_bytes = 60000;
+    assert_true(fabs(pith_fit_token_ms(&fit, 0, 60 * GB) - 12) < 1e-9);
+    assert_true(fabs(pith_fit_token_ms(&fit, 0, 30 * GB) - (12 + 0.8 * 10)) < 1e-9);
+    assert_true(fabs(pith_fit_token_ms(&fit, 0, 120 * GB) - (12 - 0.8 * 5)) < 1e-9);
+    assert_true(fabs(pith_fit_token_ms(&fit, 1000, 30 * GB) - (13 + 0.8 * 11)) < 1e-9);
+    assert_true(fabs(pith_fit_token_ms(&fit, 0, 1e30) - 4) < 1e-9);
+    fit.speed.token_ns = 5e6; /* faster than the bandwidth says: never below its own share */
+    assert_true(fabs(pith_fit_token_ms(&fit, 0, 1e30) - 1) < 1e-9);
+    assert_true(fabs(pith_fit_token_ms(&fit, 0, 0) - 5) < 1e-9);
+    assert_true(fabs(pith_fit_token_ms(&fit, 0, NAN) - 5) < 1e-9);
+    assert_true(pith_fit_token_ms(&fit, -1, 1e9) == 0 && pith_fit_token_ms(NULL, 0, 1e9) == 0);
+    fit.measured = false; /* figures of a device: nothing was measured beside them */
+    assert_true(fabs(pith_fit_token_ms(&fit, 0, 30 * GB) - 5) < 1e-9);
+}
+
 /* The same prompt, a step after the other. */
 static double prompt_ms(const pith_speed_model *m, int32_t n_prompt, int32_t depth) {
     pith_speed_model flat = *m;
@@ -338,6 +360,7 @@ int main(void) {
         cmocka_unit_test(course_figures),
         cmocka_unit_test(devices),
         cmocka_unit_test(steps),
+        cmocka_unit_test(tokens_at_another_bandwidth),
         cmocka_unit_test(steps_are_added_up),
         cmocka_unit_test(steps_without_an_end),
         cmocka_unit_test(sizes),
