@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products with one token (decoding) of the usual types (mul_one_avx2.c). args->n is 1. Called by
- * mul_integer_avx2.c only. */
+ * mul_integer_avx2.c and mul_integer_avxvnni.c only. */
 #ifndef PITH_KERNEL_X86_MUL_ONE_AVX2_H
 #define PITH_KERNEL_X86_MUL_ONE_AVX2_H
 
