@@ -2,8 +2,8 @@
  * IQ3 expanded with AVX-512: what expand_grids.h does, but entries of the code books are looked up
  * 32 at a time, in registers, as words of 16 bits (book_words_avx512.c). vpermt2w finds a word
  * among 64; those of all parts of a book are chosen between by the index's upper bits. With one
- * token IQ3 is 1.4 to 1.5 times as fast as with loads one by one; IQ2, with half as many indexes for
- * the same codes and books of up to 1024 entries, was not (Zen 4).
+ * token IQ3 is 1.4 to 1.5 times as fast as with loads one by one; IQ2, with half as many indexes
+ * for the same codes and books of up to 1024 entries, was not (Zen 4).
  *
  * Index words: a row's 32 bits are two indexes, and its entries come back in their place. The four
  * nibbles of an entry are then spread to the 4 bytes of a row's dword, whose magnitudes, with the

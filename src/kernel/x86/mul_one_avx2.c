@@ -12,10 +12,10 @@
  *   6-bit codes  2 code groups, 2 * 2 * 63 * 127 = 32004
  *   Q8_0         one: |w| times x with the sign of w, at most 2 * 128 * 127 = 32512
  *
- * Memory is read strictly in order: gcc, left alone, starts several code groups at once, which costs
- * registers, and then the processor's streams are slow to follow (`stored` keeps the order). They
- * do better without software prefetch, by up to a third for any distance and hint that was tried
- * (Zen 4, huge pages). */
+ * Memory is read strictly in order: gcc, left alone, starts several code groups at once, which
+ * costs registers, and then the processor's streams are slow to follow (`stored` keeps the order).
+ * They do better without software prefetch, by up to a third for any distance and hint that was
+ * tried (Zen 4, huge pages). */
 #include "kernel/x86/mul_one_avx2.h"
 
 #include "kernel/chain_form.h"
@@ -141,8 +141,8 @@ ALWAYS_INLINE void mul_small(const pith_mul *args, const pith_type type) {
 
 /* ---- Q4_K, Q5_K ---- */
 
-/* What a super-block needs besides nibbles. Fifth bits are copied first, for the sake of order: read
- * from the panel between nibbles they ran at half the speed. */
+/* What a super-block needs besides nibbles. Fifth bits are copied first, for the sake of order:
+ * read from the panel between nibbles they ran at half the speed. */
 typedef struct k_scalars {
     uint8_t scale[GROUPS][16], minimum[GROUPS][16]; /* 6 bits */
     float d_sum[GROUPS];                            /* d * sum of the token */
