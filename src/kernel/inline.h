@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How vector kernels make one source serve several types and tile sizes: functions that are always
- * inlined into callers that pass constants, loops over registers that are always unrolled, and loops that never are. */
+ * inlined into callers that pass constants, loops over registers that are always unrolled, and
+ * loops that never are. */
 #ifndef PITH_KERNEL_INLINE_H
 #define PITH_KERNEL_INLINE_H
 

@@ -2,8 +2,8 @@
  * The tiles of products of quantized weights with 128-bit registers: T tokens with 256 k of 16 rows
  * ("chunk") in parts, which have all rows or all tokens. A part is 8 (i8mm: 12) registers ("cells")
  * of integer sums and as many of float chains, which stay in registers over the whole chunk. Minima
- * have a pass of their own over the whole tile, since a chain goes on only every 4 cycles. The file that includes this has included dot_neon.h, dot_dotprod.h or dot_i8mm.h.
- * User: mul_integer_128.h.
+ * have a pass of their own (minima_128.h). The file that includes this has included dot_neon.h,
+ * dot_dotprod.h or dot_i8mm.h. User: mul_integer_128.h.
  *
  * Integers become floats without a conversion: sums start at the bits of MAGIC = 1.5 * 2^23, so
  * that as floats they are MAGIC + dot, exactly, while |dot| < 2^22. Then dot = sum - MAGIC, and
@@ -16,15 +16,11 @@
 #ifndef PITH_KERNEL_ARM_TILES_128_H
 #define PITH_KERNEL_ARM_TILES_128_H
 
-#include "kernel/arm/cells_128.h"
-#include "kernel/arm/factors_128.h"
+#include "kernel/arm/minima_128.h"
 
 enum {
-    PASS =
-        64, /* tokens that share an unpacked chunk, or as many as make whole tiles (pass_tokens) */
-    AHEAD = 2048,
-    TILE_FLOATS = 16 * TILE,
-    PART_FLOATS = TILE_FLOATS / 2
+    PASS = 64, /* tokens that share an unpacked chunk: pass_tokens */
+    AHEAD = 2048
 };
 
 typedef struct chains {
@@ -43,33 +39,15 @@ ALWAYS_INLINE int tile_tokens(const bool wide, const pith_type type) {
     return sum_parts(wide, type) == 2 ? 4 : TILE;
 }
 
-/* Tokens that share an unpacked chunk. */
+/* Tokens that share an unpacked chunk: PASS, or as many more as make whole tiles. */
 ALWAYS_INLINE int pass_tokens(const pith_type type) {
     const int t = tile_tokens(true, type);
     return (PASS + t - 1) / t * t;
 }
 
-/* Of a tile of T tokens. */
-ALWAYS_INLINE int part_tokens(const int T) {
-    return T < PART_TOKENS ? T : PART_TOKENS;
-}
-
-ALWAYS_INLINE int n_parts(const int T) {
-    return T / part_tokens(T) * (4 / PART_QUADS);
-}
-
-/* First token and first quad of part i: one of the two is 0. */
-ALWAYS_INLINE int part_token(const int T, int i) {
-    return part_tokens(T) * (i % (T / part_tokens(T)));
-}
-
-ALWAYS_INLINE int part_quad(const int T, int i) {
-    return PART_QUADS * (i / (T / part_tokens(T)));
-}
-
-/* p of a cell's group. K types: scale * dot, for each part added to the one before, exact. Parts that
- * are not apart share their sums: s0 dot0 + s1 dot1 = (s0 - s1) dot0 + s1 (dot0 + dot1), every term below 2^24.
- * Float scales: the dots of the parts, rounded as the contract says. */
+/* p of a cell's group. K types: scale * dot, for each part added to the one before, exact. Parts
+ * that are not apart share their sums: s0 dot0 + s1 dot1 = (s0 - s1) dot0 + s1 (dot0 + dot1), every
+ * term below 2^24. Float scales: the dots of the parts, rounded as the contract says. */
 ALWAYS_INLINE float32x4_t product(float32x4_t before, int32x4_t sum, float32x4_t scale,
                                   const float *shift, const int part, const bool wide,
                                   const pith_type type) {
@@ -118,55 +96,6 @@ ALWAYS_INLINE void group(const chunk *w, const cell_factors *f, const tokens *x,
                                   : vec_fma(dot, times_column(d_w, d, c), chain[c][i]);
         }
         if (CELL_TOKENS > 1) read_again();
-    }
-}
-
-/* m0 * sum16_0 + m1 * sum16_1 of column x: exact. */
-ALWAYS_INLINE float32x4_t minimum_sum(float32x4_t m0, float32x4_t m1, const columns *half_sum,
-                                      const int x) {
-    return fma_column(m1, half_sum[1], x, times_column(m0, half_sum[0], x));
-}
-
-/* u of a part from token `token` and quad `quad` on, group j. */
-ALWAYS_INLINE void minima_group(float32x4_t (*u)[4], const cell_factors *f, const scalars *v, int j,
-                                const int token, const int quad, const int X,
-                                const pith_type type) {
-    const bool halves = has_half_minima(type);
-    const size_t at = (size_t)(CELL_TOKENS * token), from = (size_t)quad * 4 * CELL_TOKENS;
-    const columns d_sum = columns_load((halves ? v->d[j] : v->d_sum[j]) + at, X),
-                  half_sum[2] = {columns_load(v->half_sum[0][j] + at, X),
-                                 columns_load(v->half_sum[1][j] + at, X)};
-    UNROLL for (int i = 0; i < PART_QUADS * CELL_TOKENS; i++) {
-        float32x4_t m0 = vld1q_f32(f->minimum[j][0] + from + 4 * i), m1 = m0;
-        if (halves) m1 = vld1q_f32(f->minimum[j][1] + from + 4 * i);
-        UNROLL for (int x = 0; x < X; x++) {
-            u[x][i] = fma_column(halves ? minimum_sum(m0, m1, half_sum, x) : m0, d_sum, x, u[x][i]);
-        }
-    }
-}
-
-/* acc_m of a tile's chunk (contract: group by group, or over a super-block and then times dmin). */
-ALWAYS_INLINE void add_minima(const cell_factors *f, const scalars *v, float *acc_min, int n,
-                              const int T, const pith_type type) {
-    const int X = part_tokens(T) / CELL_TOKENS, W = PART_QUADS * CELL_TOKENS;
-    float32x4_t u[2][4][4];
-    UNROLL for (int h = 0; h < n_parts(T); h++) {
-        if (is_super(type))
-            cells_clear(u[h], X, W);
-        else
-            cells_load(u[h], acc_min + h * PART_FLOATS, X, W);
-    }
-    ROLLED for (int j = 0; j < n; j++) {
-        UNROLL for (int h = 0; h < n_parts(T); h++) {
-            minima_group(u[h], f, v, j, part_token(T, h), part_quad(T, h), X, type);
-        }
-    }
-    UNROLL for (int h = 0; h < n_parts(T); h++) {
-        const float *dmin = f->dmin + (size_t)part_quad(T, h) * 4 * CELL_TOKENS;
-        if (is_super(type))
-            cells_end(acc_min + h * PART_FLOATS, u[h], dmin, X, W);
-        else
-            cells_keep(acc_min + h * PART_FLOATS, u[h], X, W);
     }
 }
 
