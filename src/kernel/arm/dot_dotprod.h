@@ -8,6 +8,14 @@
 
 #include "kernel/arm/lanes_row_128.h"
 
+enum { FOLDS = 1 }; /* codes may have 8 bits: scales of a few bits go into them (tiles_128.h) */
+
+/* The sums of a group's second part start anew: loading their start is cheaper
+ * than the copies that gcc makes of sums that go on. */
+ALWAYS_INLINE bool parts_apart(pith_type type) {
+    return n_part(type) == 2;
+}
+
 /* Where all sums start. */
 ALWAYS_INLINE int32x4_t dot_start(void) {
     return vdupq_n_s32(MAGIC_BITS);
@@ -50,7 +58,7 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
                     sum[t][q] = dot_lane(sum[t][q], code, v[t], i % 4);
                 }
             }
-            if (!wide) read_again();
+            if (!wide || i % 4 == 3) read_again();
         }
     }
 }

@@ -15,12 +15,38 @@
 #include "kernel/arm/codes_128.h"
 #include "kernel/expanded.h"
 
-enum { CELL_TOKENS = 2, PAIR_BYTES = 2 * GROUPS * PITH_GROUP };
+#include <string.h>
 
-/* Pairs of tokens over a chunk: [2 pairs][32][2 tokens][8 k]. */
+enum {
+    CELL_TOKENS = 2,
+    TILE = 6,           /* tokens */
+    PART_TOKENS = TILE, /* of a tile's part, which has PART_QUADS of rows */
+    PART_QUADS = 2,
+    FOLDS = 1, /* codes may have 8 bits: scales of a few bits go into them (tiles_128.h) */
+    PAIR_BYTES = 2 * GROUPS * PITH_GROUP
+};
+
+/* Pairs of tokens over a chunk: [3 pairs][32][2 tokens][8 k]. */
 typedef struct tokens {
-    _Alignas(64) int8_t pair[2][PAIR_BYTES];
+    _Alignas(64) int8_t pair[TILE / 2][PAIR_BYTES];
 } tokens;
+
+/* 8 bytes through a general register: storing a vector takes a vector pipe too. */
+ALWAYS_INLINE void copy_8(void *to, const void *from) {
+    uint64_t v;
+    memcpy(&v, from, sizeof v);
+    __asm__("" : "+r"(v));
+    memcpy(to, &v, sizeof v);
+}
+
+/* A float twice, the same way. */
+ALWAYS_INLINE void copy_twice(void *to, const float *from) {
+    uint32_t bits;
+    memcpy(&bits, from, sizeof bits);
+    uint64_t v = bits | (uint64_t)bits << 32;
+    __asm__("" : "+r"(v));
+    memcpy(to, &v, sizeof v);
+}
 
 /* Tokens t0 .. t0 + T - 1 of n groups; of the tokens only the first `valid` exist: the last one
  * stands for the others. */
@@ -69,17 +95,31 @@ ALWAYS_INLINE void factor_store(float *out, int quad, float32x4_t rows) {
     vst1q_f32(out + 8 * quad + 4, vcombine_f32(vget_high_f32(rows), vget_high_f32(rows)));
 }
 
-/* d of the two tokens of cell column x; d: 4 tokens. */
-ALWAYS_INLINE float32x4_t of_tokens(float32x4_t d, const int x) {
-    return x ? vzip2q_f32(d, d) : vzip1q_f32(d, d);
+/* A scalar of each token of a part: those of its columns of cells, in memory [2 X tokens][2]. */
+typedef struct columns {
+    float32x4_t pair[TILE / 2];
+} columns;
+
+ALWAYS_INLINE columns columns_load(const float *scalar, const int X) {
+    columns d;
+    UNROLL for (int x = 0; x < X; x++) {
+        d.pair[x] = vld1q_f32(scalar + 4 * x);
+    }
+    return d;
 }
 
-ALWAYS_INLINE float32x4_t times_token(float32x4_t a, float32x4_t d, const int x) {
-    return vmulq_f32(a, of_tokens(d, x));
+ALWAYS_INLINE float32x4_t times_column(float32x4_t a, columns d, const int x) {
+    return vmulq_f32(a, d.pair[x]);
 }
 
-ALWAYS_INLINE float32x4_t fma_token(float32x4_t a, float32x4_t d, const int x, float32x4_t acc) {
-    return vfmaq_f32(acc, a, of_tokens(d, x));
+/* fma(a, d of column x, acc) */
+ALWAYS_INLINE float32x4_t fma_column(float32x4_t a, columns d, const int x, float32x4_t acc) {
+    return vfmaq_f32(acc, a, d.pair[x]);
+}
+
+/* The scalar of token t. */
+ALWAYS_INLINE void scalar_store(float *out, uint32_t t, float value) {
+    copy_twice(out + 2 * (size_t)t, &value);
 }
 
 /* Cells of 4 Q rows and T tokens -> rows of y; only `valid` tokens are written. */
@@ -95,6 +135,12 @@ ALWAYS_INLINE void cells_store(float *y, size_t y_stride, const float32x4_t (*ce
                 vst1q_f32(at + y_stride, vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
         }
     }
+}
+
+/* The sums of a group's second part start anew. Loads are scarce here, so only where
+ * they must. */
+ALWAYS_INLINE bool parts_apart(pith_type type) {
+    return type == FORM_FLOATS;
 }
 
 /* Where all sums start. */
@@ -118,7 +164,7 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
         }
     }
     UNROLL for (int e = first / 2; e < last / 2; e++) {
-        int8x16_t v[2];
+        int8x16_t v[TILE / 2];
         UNROLL for (int c = 0; c < T / 2; c++) {
             v[c] = vld1q_s8(x->pair[c] + at + 16 * e);
         }
@@ -128,7 +174,7 @@ ALWAYS_INLINE void dot_part(int32x4_t (*sum)[4], const chunk *w, const tokens *x
                 sum[c][i] = vmmlaq_s32(sum[c][i], v[c], code);
             }
         }
-        if (n_part(type) == 2) read_again();
+        sums_keep(sum, T / 2, 2 * Q);
     }
 }
 

@@ -10,6 +10,13 @@
 
 #include "kernel/arm/lanes_row_128.h"
 
+enum { FOLDS = 0 }; /* words would overflow */
+
+/* The sums of a group's second part start anew. */
+ALWAYS_INLINE bool parts_apart(pith_type type) {
+    return type == FORM_FLOATS;
+}
+
 /* 4 bytes of activations in every lane. */
 ALWAYS_INLINE int8x16_t broadcast4(const int8_t *x) {
     return vreinterpretq_s8_s32(vld1q_dup_s32((const int32_t *)(const void *)x));

@@ -12,14 +12,19 @@
 #define MAGIC PITH_ROUND_MAGIC
 
 enum {
-    TILE = 4,                     /* tokens */
-    ROW_FLOATS = 16 * CELL_TOKENS /* a factor of 16 rows, laid out for cells */
+    ROW_FLOATS = 16 * CELL_TOKENS,    /* a factor of 16 rows, laid out for cells */
+    TOKEN_FLOATS = TILE * CELL_TOKENS /* a scalar of a tile's tokens, the same */
 };
+
+/* Whole scales that are in the codes once those are unpacked: tiles_128.h. */
+ALWAYS_INLINE bool is_folded(const bool wide, const pith_type type) {
+    return FOLDS && wide && (type == PITH_TYPE_Q2_K || type == PITH_TYPE_Q3_K);
+}
 
 /* Scales and minima of a chunk: expanded.h's, laid out for cells. */
 typedef struct cell_factors {
     float d[GROUPS][ROW_FLOATS];          /* K types: d[0] */
-    float scale[GROUPS][2][ROW_FLOATS];   /* has_scales; two parts: s0 - s1, s1. Or FORM_FLOATS */
+    float scale[GROUPS][2][ROW_FLOATS];   /* of parts that are not apart: s0 - s1, s1 */
     float shift[GROUPS][2][ROW_FLOATS];   /* has_scales: -scale * MAGIC */
     float minimum[GROUPS][2][ROW_FLOATS]; /* of parts */
     float dmin[ROW_FLOATS];
@@ -27,9 +32,10 @@ typedef struct cell_factors {
 
 /* What a chunk of a tile's tokens needs besides codes. */
 typedef struct scalars {
-    float d[GROUPS][TILE], d_sum[GROUPS][TILE];
-    float half_sum[2][GROUPS][TILE]; /* sum16 of each part: has_half_minima */
-    int32_t start[GROUPS][2][TILE];  /* less the offset of packed codes; part 0: from MAGIC */
+    float d[GROUPS][TOKEN_FLOATS], d_sum[GROUPS][TOKEN_FLOATS];
+    float half_sum[2][GROUPS][TOKEN_FLOATS]; /* sum16 of each part: has_half_minima */
+    int32_t start[GROUPS][2]
+                 [TILE]; /* less the offset of packed codes; where sums start from MAGIC */
 } scalars;
 
 ALWAYS_INLINE void factors_rows(float *out, const float32x4_t rows[4]) {
@@ -59,29 +65,40 @@ ALWAYS_INLINE void scales_store(float *scale, float *shift, int16x8_t low, int16
     }
 }
 
-/* Group j of a type in blocks of 256. */
-ALWAYS_INLINE void factors_group(cell_factors *f, const row_scales *s, const uint8_t *panel, int j,
-                                 const pith_type type) {
+/* Scales of group j of a type in blocks of 256. */
+ALWAYS_INLINE void factors_scales(cell_factors *f, const row_scales *s, const uint8_t *panel, int j,
+                                  const pith_type type) {
     const int parts = n_part(type);
     int8x16_t last = sub_scale(s, panel, parts * j + parts - 1, type);
     if (parts == 2) {
-        int8x16_t first = sub_scale(s, panel, 2 * j, type);
+        int8x16_t first = sub_scale(s, panel, 2 * j, type),
+                  less = parts_apart(type) ? vdupq_n_s8(0) : last;
         scales_store(f->scale[j][0], f->shift[j][0],
-                     vsubl_s8(vget_low_s8(first), vget_low_s8(last)), vsubl_high_s8(first, last));
+                     vsubl_s8(vget_low_s8(first), vget_low_s8(less)), vsubl_high_s8(first, less));
     }
     scales_store(f->scale[j][parts - 1], f->shift[j][parts - 1], vmovl_s8(vget_low_s8(last)),
                  vmovl_high_s8(last));
-    for (int part = 0; has_minima(type) && part < parts; part++) {
+}
+
+/* Its minima. */
+ALWAYS_INLINE void factors_minima(cell_factors *f, const row_scales *s, int j,
+                                  const pith_type type) {
+    const int parts = n_part(type);
+    for (int part = 0; part < parts; part++) {
         float32x4_t minimum[4];
         floats_of_u8(minimum, s->minimum[parts * j + part]);
         factors_rows(f->minimum[j][part], minimum);
     }
 }
 
-ALWAYS_INLINE void factors_super(cell_factors *f, const uint8_t *panel, const pith_type type) {
+ALWAYS_INLINE void factors_super(cell_factors *f, const uint8_t *panel, const bool wide,
+                                 const pith_type type) {
     row_scales s;
     row_scales_read(&s, panel, type);
-    for (int j = 0; has_scales(type) && j < GROUPS; j++) factors_group(f, &s, panel, j, type);
+    for (int j = 0; j < GROUPS; j++) {
+        if (has_scales(type) && !is_folded(wide, type)) factors_scales(f, &s, panel, j, type);
+        if (has_minima(type)) factors_minima(f, &s, j, type);
+    }
     factors_rows(f->d[0], s.d);
     if (has_minima(type)) factors_rows(f->dmin, s.dmin);
 }
@@ -100,10 +117,10 @@ ALWAYS_INLINE void factors_e8m0(float *out, const uint8_t *at) {
     }
 }
 
-ALWAYS_INLINE void factors_read(cell_factors *f, const uint8_t *panel, int n,
+ALWAYS_INLINE void factors_read(cell_factors *f, const uint8_t *panel, int n, const bool wide,
                                 const pith_type type) {
     if (is_super(type)) {
-        factors_super(f, panel, type);
+        factors_super(f, panel, wide, type);
         return;
     }
     for (int j = 0; j < n; j++, panel += block_bytes(type)) {
@@ -125,7 +142,8 @@ ALWAYS_INLINE void factors_form(cell_factors *f, const factors *from, int j, int
     case FORM_GROUP: factor_store(f->d[j], q, vld1q_f32(from->d[j] + 4 * q)); break;
     case FORM_SCALED: scale_store(f->scale[j][0], f->shift[j][0], q, first); break;
     case FORM_HALVES:
-        scale_store(f->scale[j][0], f->shift[j][0], q, vsubq_f32(first, second));
+        scale_store(f->scale[j][0], f->shift[j][0], q,
+                    parts_apart(form) ? first : vsubq_f32(first, second));
         scale_store(f->scale[j][1], f->shift[j][1], q, second);
         break;
     default: /* FORM_FLOATS */
@@ -144,7 +162,7 @@ ALWAYS_INLINE void factors_expanded(cell_factors *f, const factors *from, int n,
 }
 
 /* out[j][t] = x[t][j] for 4 rows of 8. */
-ALWAYS_INLINE void transpose(float (*out)[TILE], const float32x4_t x[TILE][2]) {
+ALWAYS_INLINE void transpose(float (*out)[TOKEN_FLOATS], const float32x4_t x[4][2]) {
     UNROLL for (int h = 0; h < 2; h++) {
         float32x4_t a = vzip1q_f32(x[0][h], x[2][h]), b = vzip1q_f32(x[1][h], x[3][h]);
         float32x4_t c = vzip2q_f32(x[0][h], x[2][h]), d = vzip2q_f32(x[1][h], x[3][h]);
@@ -157,8 +175,8 @@ ALWAYS_INLINE void transpose(float (*out)[TILE], const float32x4_t x[TILE][2]) {
 
 /* Sums of half groups of 8 groups, of part `part`. */
 ALWAYS_INLINE void half_sums_whole(scalars *v, const pith_q8 *q8, size_t at, const int part) {
-    float32x4_t sum[TILE][2];
-    UNROLL for (int t = 0; t < TILE; t++) {
+    float32x4_t sum[4][2];
+    UNROLL for (int t = 0; t < 4; t++) {
         int16x8_t both = vld2q_s16(q8->sum16 + 2 * (at + (size_t)t * q8->d_stride)).val[part];
         sum[t][0] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(both)));
         sum[t][1] = vcvtq_f32_s32(vmovl_high_s16(both));
@@ -166,10 +184,10 @@ ALWAYS_INLINE void half_sums_whole(scalars *v, const pith_q8 *q8, size_t at, con
     transpose(v->half_sum[part], sum);
 }
 
-/* 4 tokens and 8 groups. */
+/* 4 tokens and 8 groups, of tiers with a token a cell. */
 ALWAYS_INLINE void scalars_whole(scalars *v, const pith_q8 *q8, size_t at, const pith_type type) {
-    float32x4_t d[TILE][2], d_sum[TILE][2];
-    UNROLL for (int t = 0; t < TILE; t++) {
+    float32x4_t d[4][2], d_sum[4][2];
+    UNROLL for (int t = 0; t < 4; t++) {
         UNROLL for (int h = 0; h < 2; h++) {
             size_t from = at + (size_t)t * q8->d_stride + 4 * (size_t)h;
             d[t][h] = vld1q_f32(q8->d + from);
@@ -190,18 +208,19 @@ ALWAYS_INLINE void scalars_of(scalars *v, const pith_q8 *q8, size_t at, size_t j
                               const pith_type type) {
     const int16_t *sum16 = q8->sum16 + 2 * at;
     const int parts = n_part(type), offset = code_offset(type);
-    v->d[j][t] = q8->d[at];
-    v->d_sum[j][t] = q8->d[at] * (float)q8->sum[at];
-    for (int p = 0; has_half_minima(type) && p < 2; p++) v->half_sum[p][j][t] = (float)sum16[p];
+    scalar_store(v->d[j], t, q8->d[at]);
+    if (has_minima(type)) scalar_store(v->d_sum[j], t, q8->d[at] * (float)q8->sum[at]);
+    for (int p = 0; has_half_minima(type) && p < 2; p++)
+        scalar_store(v->half_sum[p][j], t, (float)sum16[p]);
     if (offset == 0) return;
     v->start[j][0][t] = MAGIC_BITS - offset * (parts == 1 ? q8->sum[at] : sum16[0]);
-    if (parts == 2) v->start[j][1][t] = -offset * sum16[1];
+    if (parts == 2) v->start[j][1][t] = (parts_apart(type) ? MAGIC_BITS : 0) - offset * sum16[1];
 }
 
 /* Of the first `valid` tokens; the last one stands for the others. */
 ALWAYS_INLINE void scalars_read(scalars *v, const pith_q8 *q8, size_t at, uint32_t valid, int n,
                                 const int T, const bool wide, const pith_type type) {
-    if (wide && T == TILE && valid == TILE && n == GROUPS) {
+    if (CELL_TOKENS == 1 && wide && T == 4 && valid == 4 && n == GROUPS) {
         scalars_whole(v, q8, at, type);
         return;
     }

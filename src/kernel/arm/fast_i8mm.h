@@ -8,8 +8,6 @@
 
 #include "kernel/arm/dot_i8mm.h"
 
-#include <string.h>
-
 enum {
     FAST_TILE = 6,  /* tokens */
     FAST_QUADS = 2, /* of rows */
@@ -21,23 +19,6 @@ typedef struct fast_tokens {
     _Alignas(64) int8_t woven[FAST_TILE * PITH_FAST_BLOCK];
     _Alignas(64) float d[FAST_SUMS * FAST_TILE * 2];
 } fast_tokens;
-
-/* 8 bytes through a general register. */
-ALWAYS_INLINE void copy_8(void *to, const void *from) {
-    uint64_t v;
-    memcpy(&v, from, sizeof v);
-    __asm__("" : "+r"(v));
-    memcpy(to, &v, sizeof v);
-}
-
-/* A float twice, the same way. */
-ALWAYS_INLINE void copy_twice(void *to, const float *from) {
-    uint32_t bits;
-    memcpy(&bits, from, sizeof bits);
-    uint64_t v = bits | (uint64_t)bits << 32;
-    __asm__("" : "+r"(v));
-    memcpy(to, &v, sizeof v);
-}
 
 /* Token t of T. */
 ALWAYS_INLINE void token_read(fast_tokens *x, const int8_t *q, const float *d, const int t,

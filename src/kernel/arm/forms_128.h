@@ -50,11 +50,6 @@ ALWAYS_INLINE bool is_form(pith_type type) {
     return type == FORM_GROUP || type == FORM_SCALED || type == FORM_HALVES || type == FORM_FLOATS;
 }
 
-/* The sums of a group's second part start anew. */
-ALWAYS_INLINE bool parts_apart(pith_type type) {
-    return type == FORM_FLOATS;
-}
-
 /* What packed codes have too much. */
 ALWAYS_INLINE int code_offset(pith_type type) {
     switch (type) {

@@ -8,7 +8,12 @@
 #include "kernel/arm/codes_128.h"
 #include "kernel/expanded.h"
 
-enum { CELL_TOKENS = 1 };
+enum {
+    CELL_TOKENS = 1,
+    TILE = 4,        /* tokens */
+    PART_TOKENS = 2, /* of a tile's part, which has PART_QUADS of rows */
+    PART_QUADS = 4
+};
 
 /* The int8 rows of a tile's tokens, at the first k of a chunk. */
 typedef struct tokens {
@@ -51,17 +56,7 @@ ALWAYS_INLINE void factor_store(float *out, int quad, float32x4_t rows) {
     vst1q_f32(out + 4 * quad, rows);
 }
 
-/* a * d of token x; d: 4 tokens. */
-ALWAYS_INLINE float32x4_t times_token(float32x4_t a, float32x4_t d, const int x) {
-    switch (x) {
-    case 0: return vmulq_laneq_f32(a, d, 0);
-    case 1: return vmulq_laneq_f32(a, d, 1);
-    case 2: return vmulq_laneq_f32(a, d, 2);
-    default: return vmulq_laneq_f32(a, d, 3);
-    }
-}
-
-/* fma(a, d of token x, acc) */
+/* fma(a, d of token x, acc); d: 4 tokens. */
 ALWAYS_INLINE float32x4_t fma_token(float32x4_t a, float32x4_t d, const int x, float32x4_t acc) {
     switch (x) {
     case 0: return vfmaq_laneq_f32(acc, a, d, 0);
@@ -69,6 +64,30 @@ ALWAYS_INLINE float32x4_t fma_token(float32x4_t a, float32x4_t d, const int x, f
     case 2: return vfmaq_laneq_f32(acc, a, d, 2);
     default: return vfmaq_laneq_f32(acc, a, d, 3);
     }
+}
+
+/* A scalar of each token of a part: those of its columns of cells. */
+typedef struct columns {
+    float32x2_t two;
+} columns;
+
+ALWAYS_INLINE columns columns_load(const float *scalar, const int X) {
+    (void)X;
+    return (columns){vld1_f32(scalar)};
+}
+
+ALWAYS_INLINE float32x4_t times_column(float32x4_t a, columns d, const int x) {
+    return x == 0 ? vmulq_lane_f32(a, d.two, 0) : vmulq_lane_f32(a, d.two, 1);
+}
+
+/* fma(a, d of column x, acc) */
+ALWAYS_INLINE float32x4_t fma_column(float32x4_t a, columns d, const int x, float32x4_t acc) {
+    return x == 0 ? vfmaq_lane_f32(acc, a, d.two, 0) : vfmaq_lane_f32(acc, a, d.two, 1);
+}
+
+/* The scalar of token t. */
+ALWAYS_INLINE void scalar_store(float *out, uint32_t t, float value) {
+    out[t] = value;
 }
 
 /* Cells [T][Q] of 4 Q rows from `row` -> rows of y; only `valid` tokens are written. */
