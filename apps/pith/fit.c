@@ -297,9 +297,8 @@ int pith_command_fit(int argc, char **argv) {
         "pith fit MODEL... [options]", "Says before loading whether a model fits and how fast.",
         table, N_OPTIONS,
         "A MODEL may be the first megabytes of a GGUF file: only its header is read. This machine\n"
-        "is probed for up to two seconds, the first time for two more; run it when nothing else "
-        "is\n"
-        "running. Speeds of devices are nominal figures times a share."};
+        "is probed for up to two seconds, the first three times for two more; run it when nothing\n"
+        "else is running. Speeds of devices are nominal figures times a share."};
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
     int n_words = 0;
