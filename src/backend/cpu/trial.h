@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to the CPU backend: whether products with one or two rows ask for their weights ahead of
- * the loop (pith_mul.prefetch), decided on the machine at hand. It pays on some processors and costs
- * up to a fifth on others, whose own prefetching software only disturbs, and neither the
+ * the loop (pith_mul.prefetch), decided on the machine at hand. It pays on some processors and
+ * costs up to a fifth on others, whose own prefetching software only disturbs, and neither the
  * instruction set nor the maker's name says which.
  *
  * The steps of one row that a runner does anyway are the measurement: 18 of them go in pairs, one

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * AVX-VNNI products of quantized weights: the kernels of mul_integer_256.h, compiled with the dot
  * product of dot_avxvnni.h (vpdpbusd); one token goes to mul_one_avx2.h where the type has a kernel
- * there. Contract: pith_mul in kernel.h; bits: ref/mul_integer_ref.c. Only the choice of dot product
- * and the suffix of the names live here. Read next: mul_integer_256.h. */
+ * there. Contract: pith_mul in kernel.h; bits: ref/mul_integer_ref.c. Only the choice of dot
+ * product and the suffix of the names live here. Read next: mul_integer_256.h. */
 #include "kernel/x86/dot_avxvnni.h"
 
 #include "kernel/x86/mul_integer_256.h"
