@@ -122,13 +122,12 @@ static pith_cli_record_key record_key(const pith_file *file, const fit_options *
 }
 
 /* What is kept of this machine; the first times it is measured. Threads that were asked for leave
- * nothing to choose. */
-static pith_status know_machine(const fit_options *o, pith_cli_machine *machine,
-                                pith_error *error) {
+ * nothing to choose. A probe that lacks threads or memory costs its look, not the estimate. */
+static void know_machine(const fit_options *o, pith_cli_machine *machine) {
     pith_cli_machine_load(machine);
     if (!pith_cli_machine_wants_look(machine) || o->n_threads > 0 || o->no_probe || o->no_record)
-        return PITH_OK;
-    return pith_cli_machine_probe(machine, error);
+        return;
+    (void)pith_cli_machine_probe(machine, NULL);
 }
 
 /* How memory was seen now and before; what was seen now is kept. */
@@ -235,9 +234,7 @@ static int answer_all(const pith_cli_command *command, const fit_options *o, con
         code = pith_cli_usage(command, "--params alone says nothing: give --want too");
     if (code >= 0) return code;
     if (n_words == 0) return want_alone(o, &question);
-    pith_error error = {0};
-    if (is_here && know_machine(o, &question.machine, &error) != PITH_OK)
-        return pith_cli_fail(&error);
+    if (is_here) know_machine(o, &question.machine);
     if (is_here) question.threads = pith_cli_thread_defaults(o->n_threads);
     json_t *list = o->json ? json_array() : NULL;
     for (int i = 0; i < n_words && code < 0; i++) {
@@ -297,9 +294,8 @@ int pith_command_fit(int argc, char **argv) {
         "pith fit MODEL... [options]", "Says before loading whether a model fits and how fast.",
         table, N_OPTIONS,
         "A MODEL may be the first megabytes of a GGUF file: only its header is read. This machine\n"
-        "is probed for up to two seconds, the first time for two more; run it when nothing else "
-        "is\n"
-        "running. Speeds of devices are nominal figures times a share."};
+        "is probed for up to two seconds, the first three times for two more; run it when nothing\n"
+        "else is running. Speeds of devices are nominal figures times a share."};
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
     int n_words = 0;

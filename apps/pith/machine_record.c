@@ -11,13 +11,15 @@
 enum { RECORD_VERSION = 1, MOST_THREADS = 512 };
 
 static const char *const folder = "machine";
+/* Bytes or multiply-adds a second that a machine can have: others were not measured, and what is
+ * estimated from them would be no number. */
+static const double least_rate = 1e3, most_rate = 1e15;
 
-/* The text that names this machine; false without memory. */
-static bool name_machine(pith_buffer *text) {
-    pith_system_info info;
-    if (pith_system_describe(&info, NULL) != PITH_OK) return false;
-    pith_buffer_append_format(text, "%s|%s|%d|%d", info.cpu, info.features, (int)info.n_cores,
-                              (int)info.n_threads);
+/* The text that names this machine, and what it was made of; false without memory. */
+static bool name_machine(pith_buffer *text, pith_system_info *info) {
+    if (pith_system_describe(info, NULL) != PITH_OK) return false;
+    pith_buffer_append_format(text, "%s|%s|%d|%d", info->cpu, info->features, (int)info->n_cores,
+                              (int)info->n_threads);
     return !text->failed;
 }
 
@@ -25,18 +27,23 @@ static bool read_threads(const json_t *json, int32_t *out) {
     return pith_cli_kept_count(json, "threads", out) && *out >= 1 && *out <= MOST_THREADS;
 }
 
-static bool read_rates(const json_t *json, pith_thread_rates *r) {
-    return read_threads(json, &r->n_threads) &&
-           pith_cli_kept_number(json, "bandwidth", &r->bandwidth) && r->bandwidth > 0 &&
-           pith_cli_kept_number(json, "int8_macs", &r->int8_macs) && r->int8_macs > 0;
+static bool read_rate(const json_t *json, const char *name, double *out) {
+    return pith_cli_kept_number(json, name, out) && *out >= least_rate && *out <= most_rate;
 }
 
-static bool read_probe(const json_t *json, pith_thread_probe *probe) {
+static bool read_rates(const json_t *json, pith_thread_rates *r) {
+    return read_threads(json, &r->n_threads) && read_rate(json, "bandwidth", &r->bandwidth) &&
+           read_rate(json, "int8_macs", &r->int8_macs);
+}
+
+/* No probe tries more threads than there are processors. */
+static bool read_probe(const json_t *json, int32_t n_cores, pith_thread_probe *probe) {
     size_t n = json_array_size(json_object_get(json, "threads"));
     if (n > PITH_THREAD_RATES) return false;
     for (size_t i = 0; i < n; i++) {
         pith_thread_rates *rates = &probe->rates[i];
         if (!read_rates(json_array_get(json_object_get(json, "threads"), i), rates)) return false;
+        if (rates->n_threads > n_cores) return false;
         if (i > 0 && rates->n_threads <= rates[-1].n_threads) return false;
     }
     probe->n = n;
@@ -45,17 +52,16 @@ static bool read_probe(const json_t *json, pith_thread_probe *probe) {
 }
 
 static bool read_speed(const json_t *json, pith_cli_speed *s) {
-    return read_threads(json, &s->n_threads) && pith_cli_kept_number(json, "low", &s->low) &&
-           pith_cli_kept_number(json, "median", &s->median) &&
-           pith_cli_kept_number(json, "high", &s->high) && s->low > 0 && s->median >= s->low &&
-           s->high >= s->median;
+    return read_threads(json, &s->n_threads) && read_rate(json, "low", &s->low) &&
+           read_rate(json, "median", &s->median) && read_rate(json, "high", &s->high) &&
+           s->median >= s->low && s->high >= s->median;
 }
 
-static bool read_machine(const json_t *json, pith_cli_machine *m) {
+static bool read_machine(const json_t *json, int32_t n_cores, pith_cli_machine *m) {
     double version = 0;
     const json_t *speeds = json_object_get(json, "speeds");
     if (!pith_cli_kept_number(json, "version", &version) || version != RECORD_VERSION ||
-        !read_probe(json, &m->probe) || !pith_cli_kept_count(json, "looks", &m->n_looks) ||
+        !read_probe(json, n_cores, &m->probe) || !pith_cli_kept_count(json, "looks", &m->n_looks) ||
         m->n_looks < (m->probe.n > 0) || json_array_size(speeds) > PITH_CLI_SPEEDS)
         return false;
     m->n_speeds = json_array_size(speeds);
@@ -64,13 +70,19 @@ static bool read_machine(const json_t *json, pith_cli_machine *m) {
     return true;
 }
 
-void pith_cli_machine_load(pith_cli_machine *out) {
+/* *info is all 0 where the machine can't be described. */
+static void load(pith_cli_machine *out, pith_system_info *info) {
     pith_buffer name = {0};
     *out = (pith_cli_machine){.n_speeds = 0};
-    json_t *json = name_machine(&name) ? pith_cli_kept_read(folder, name.data) : NULL;
-    if (json && !read_machine(json, out)) *out = (pith_cli_machine){.n_speeds = 0};
+    json_t *json = name_machine(&name, info) ? pith_cli_kept_read(folder, name.data) : NULL;
+    if (json && !read_machine(json, info->n_cores, out)) *out = (pith_cli_machine){.n_speeds = 0};
     json_decref(json);
     pith_buffer_deinit(&name);
+}
+
+void pith_cli_machine_load(pith_cli_machine *out) {
+    pith_system_info info;
+    load(out, &info);
 }
 
 static json_t *rates_json(const pith_thread_probe *probe) {
@@ -96,11 +108,13 @@ static json_t *speeds_json(const pith_cli_machine *m) {
 
 void pith_cli_machine_save(const pith_cli_machine *m) {
     pith_buffer name = {0};
-    if (name_machine(&name))
+    pith_system_info info;
+    if (name_machine(&name, &info))
         pith_cli_kept_write(folder, name.data,
-                            json_pack("{s:i, s:s, s:i, s:o, s:o}", "version", RECORD_VERSION,
-                                      "machine", name.data, "looks", (int)m->n_looks, "threads",
-                                      rates_json(&m->probe), "speeds", speeds_json(m)));
+                            json_pack("{s:i, s:o, s:i, s:o, s:o}", "version", RECORD_VERSION,
+                                      "machine", pith_cli_json_string(name.data), "looks",
+                                      (int)m->n_looks, "threads", rates_json(&m->probe), "speeds",
+                                      speeds_json(m)));
     pith_buffer_deinit(&name);
 }
 
@@ -152,6 +166,7 @@ pith_cli_speed pith_cli_machine_range(const pith_cli_machine *m, const pith_cli_
 pith_cli_thread_numbers pith_cli_machine_threads(const pith_cli_machine *m, int32_t usual) {
     pith_cli_thread_numbers out = {m->probe.n_threads, m->probe.decode_threads};
     if (out.n_threads == 0 || m->n_looks >= PITH_CLI_LOOKS) return out;
+    if (usual > MOST_THREADS) usual = MOST_THREADS; /* as the library does by default */
     if (out.n_threads < usual) out.n_threads = usual;
     if (out.decode_threads < usual) out.decode_threads = usual;
     return out;
@@ -161,8 +176,7 @@ pith_cli_thread_numbers pith_cli_thread_defaults(int32_t asked) {
     pith_cli_machine machine;
     pith_system_info info;
     if (asked > 0) return (pith_cli_thread_numbers){asked, asked};
-    pith_cli_machine_load(&machine);
-    if (pith_system_describe(&info, NULL) != PITH_OK) return (pith_cli_thread_numbers){0, 0};
+    load(&machine, &info);
     return pith_cli_machine_threads(&machine, info.n_threads);
 }
 
@@ -176,20 +190,20 @@ json_t *pith_cli_machine_json(const pith_cli_machine *m, int32_t usual) {
                      speeds_json(m));
 }
 
-/* Slowest and fastest of the kept speeds of the chosen threads. */
-static void print_speeds(const pith_cli_machine *m) {
+/* Slowest and fastest of the kept speeds of the threads that are used. */
+static void print_speeds(const pith_cli_machine *m, int32_t n_threads) {
     double low = 0, high = 0;
     int n = 0;
     for (size_t i = 0; i < m->n_speeds; i++) {
         const pith_cli_speed *s = &m->speeds[i];
-        if (s->n_threads != m->probe.n_threads) continue;
+        if (s->n_threads != n_threads) continue;
         low = n == 0 || s->median < low ? s->median : low;
         high = s->median > high ? s->median : high;
         n++;
     }
     if (n > 0)
         printf("memory speed   %.1f to %.1f GB/s with %d threads in the last %d looks\n",
-               low * 1e-9, high * 1e-9, (int)m->probe.n_threads, n);
+               low * 1e-9, high * 1e-9, (int)n_threads, n);
 }
 
 void pith_cli_machine_print(const pith_cli_machine *m, int32_t usual) {
@@ -212,5 +226,5 @@ void pith_cli_machine_print(const pith_cli_machine *m, int32_t usual) {
         "enough         %d to multiply and %d to read within 3 %% of the best, after %d look%s%s\n",
         (int)p->n_threads, (int)p->decode_threads, (int)m->n_looks, m->n_looks == 1 ? "" : "s",
         pith_cli_machine_wants_look(m) ? "; fewer than usual are used after 3" : "");
-    print_speeds(m);
+    print_speeds(m, used.n_threads);
 }

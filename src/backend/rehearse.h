@@ -40,7 +40,7 @@ pith_status pith_probe_read(int32_t n_threads, const uint64_t *sizes, size_t n, 
 pith_status pith_probe_product(int32_t n_threads, uint32_t features, double budget_ms, double *rate,
                                pith_error *error);
 
-/* ---- How many threads (cpu/probe_threads.c, thread_choice.c) ---- */
+/* ---- How many threads (cpu/probe.c, thread_choice.c) ---- */
 
 enum { PITH_THREAD_COUNTS = 12 };
 

@@ -7,7 +7,7 @@
  *                memory gives, and more of them take power and wait for each other
  *   prefill      the smallest that multiplies within 3 % of the best
  *
- * Pure functions of what was measured (cpu/probe_threads.c); nothing here looks at the machine. */
+ * Pure functions of what was measured (cpu/probe.c); nothing here looks at the machine. */
 #include "backend/rehearse.h"
 
 static const double within = 0.97;

@@ -88,8 +88,9 @@ typedef struct pith_mul {
     uint32_t n;        /* rows of x; any number, the kernel tiles */
     float *y;          /* [n, y_stride]; 16 * n_panel of each row are written */
     size_t y_stride;   /* elements */
-    /* With one or two rows a kernel may ask for weights ahead of its loop, which is faster on some
-     * machines and slower on others (backend/cpu/trial.h). Changes no bit. */
+    /* With one or two rows (float weights: up to four) a kernel may ask for weights ahead of its
+     * loop, which is faster on some machines and slower on others (backend/cpu/trial.h). Changes no
+     * bit. */
     bool prefetch;
 } pith_mul;
 typedef void pith_mul_kernel(const pith_mul *args);

@@ -333,6 +333,11 @@ static void option_sizes(void **state) {
         assert_non_null(strstr(error.text, "size"));
         assert_null(out);
     }
+    options.size = offsetof(pith_engine_options, decode_threads); /* an older caller */
+    options.n_sessions = 1, options.n_threads = 2, options.decode_threads = -7;
+    assert_int_equal(pith_engine_new(model, &options, &out, NULL), PITH_OK);
+    assert_int_equal(pith_engine_describe(out).decode_threads, 2);
+    pith_engine_free(out);
     options.size = sizeof(size_t);
     assert_int_equal(pith_engine_new(model, &options, &out, NULL), PITH_OK);
     assert_int_equal(pith_engine_describe(out).n_ctx, 512);

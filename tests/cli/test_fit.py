@@ -261,7 +261,10 @@ def rates(threads, read, macs):
 
 def case_threads_by_default_come_from_what_was_measured():
     """Invented measurements: what is kept decides, --threads overrides it, what cannot be believed counts as nothing."""
-    usual = answer("doctor")["threads"]
+    doctor = answer("doctor")
+    usual, cores = doctor["threads"], doctor["cores"]
+    most = min(cores, 512)
+    few = [rates(1, 0.98, 0.4), rates(2, 1.0, 1.0)] if most > 1 else [rates(1, 1.0, 1.0)]  # one thread reads enough, two multiply more
     with tempfile.TemporaryDirectory() as home:
         expect(answer("doctor", home=home)["probe"] is None, "nothing is kept yet")
         expect("pith doctor --probe" in pith("doctor", home=home).text, "how to measure")
@@ -270,32 +273,38 @@ def case_threads_by_default_come_from_what_was_measured():
         kept = json.load(open(path, encoding="utf-8"))
         expect(kept["threads"] == [] and len(kept["speeds"]) == 1, "-t leaves nothing to choose", kept)
 
-        def put(threads, looks=3):
+        def put(threads, looks=3, speeds=None):
             with open(path, "w", encoding="utf-8") as file:
-                json.dump({**kept, "looks": looks, "threads": threads}, file)
+                json.dump({**kept, "looks": looks, "threads": threads, "speeds": speeds or kept["speeds"]}, file)
 
         def runs(*more):
             rows = json.loads(pith("bench", "-m", TINY, "-p", "4", "-n", "4", "-r", "1", "--no-record", "--json", *more, home=home).stdout)
             return [row["n_threads"] for row in rows]
 
         expect(runs() == [usual, usual], "nothing was measured", runs())
-        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)])
-        expect(runs() == [3, 1] and runs("-t", "2") == [2, 2], runs(), runs("-t", "2"))
+        put(few)
+        expect(runs() == [len(few), 1] and runs("-t", "2") == [2, 2], runs(), runs("-t", "2"))
         fit = answer("fit", TINY, "--no-probe", home=home)[0]
-        expect(fit["n_threads"] == 3, fit)
+        expect(fit["n_threads"] == len(few), fit)
         probe = answer("doctor", home=home)["probe"]
-        expect(probe["threads"] == 3 and probe["decode_threads"] == 1 and len(probe["rates"]) == 3, probe)
+        expect(probe["threads"] == len(few) and probe["decode_threads"] == 1 and len(probe["rates"]) == len(few), probe)
         text = pith("doctor", home=home).text
-        expect("3 by default, 1 of them for decoding" in text and "3 to multiply and 1 to read" in text, text)
-        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)], 2)  # memory may have been slow
-        expect(runs() == [3, usual], "fewer than usual after two looks", runs())
+        expect(f"{len(few)} by default, 1 of them for decoding" in text and f"{len(few)} to multiply and 1 to read" in text, text)
+        put(few, 2)  # memory may have been slow
+        expect(runs() == [max(usual, len(few)), usual], "fewer than usual after two looks", runs())
         probe = answer("doctor", home=home)["probe"]
         expect(probe["decode_threads"] == usual and probe["enough_decode_threads"] == 1 and probe["looks"] == 2, probe)
-        put([rates(1, 0.98, 0.4), rates(2, 1.0, 0.7), rates(3, 0.99, 1.0)])
+        put([rates(most, 1, 1)], 1)
+        expect(runs() == [most, most], "more than usual at once", runs())
+        speed = {"threads": usual, "low": 3e10, "median": 3e10, "high": 3e10}
+        put([rates(1, 1, 1)], 2, [speed])
+        expect(f"30.0 to 30.0 GB/s with {usual} threads" in pith("doctor", home=home).text, "speed of the threads that are used")
+        put(few)
         ids = {answer("run", "-m", TINY, "--raw", "--temp", "0", "-n", "8", *more, "some words", home=home)["text"] for more in ([], ["-t", "1"])}
         expect(len(ids) == 1, "threads changed the text", ids)
         for broken in ([rates(2, 1, 1), rates(1, 1, 1)], [rates(0, 1, 1)], [rates(513, 1, 1)], [rates(1, 1, -1)], [rates(1, 0, 1)],
-                       [rates(n, 1, 1) for n in range(1, 14)], ["x"]):
+                       [rates(n, 1, 1) for n in range(1, 14)], ["x"], [rates(1, 1, 1), rates(cores + 1, 2, 2)], [rates(1, 1e-200, 1)],
+                       [rates(1, 1, 1e300)]):
             put(broken)
             expect(runs() == [usual, usual], broken, runs())
         put([rates(1, 1, 1)], 0)
@@ -344,6 +353,12 @@ def case_a_range_where_memory_speed_changes():
         last = answer("fit", TINY, "-t", "1", "--no-record", home=home)[0]["speed"]
         expect(last["bandwidth_low"] > 1e9, "--no-record uses no former runs", last)
         expect(len(json.load(open(path, encoding="utf-8"))["speeds"]) == 4, "--no-record keeps none")
+        for median in (1e-200, 1e17):  # no such memory: it must not make a record that can't be believed
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({**kept, "speeds": [{"threads": 1, "low": median, "median": median, "high": median}]}, file)
+            answer("fit", TINY, "-t", "1", home=home)
+            record = json.load(open(records(home)[0], encoding="utf-8"))
+            expect(record["runs"] == after["runs"] and record["token_slow"] < 1e6, "an odd speed cost a record", record)
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**kept, "speeds": [slow] * 16}, file)
         answer("fit", TINY, "-t", "1", home=home)
