@@ -7,13 +7,13 @@
 #include "pith/bench.h"
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "pith/machine_record.h"
 #include "pith/record.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct bench_options {
@@ -53,11 +53,6 @@ static int32_t largest(const number_list *list) {
 
 /* ---- Statistics ---- */
 
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double pith_bench_percentile(const double *sorted, size_t n, double share) {
     if (n == 0) return 0;
     double at = share * (double)(n - 1);
@@ -78,8 +73,8 @@ static void summarize(pith_bench_row *row) {
     row->stddev_ns = n > 1 ? sqrt(fmax(0, (square - sum * sum / n) / (n - 1))) : 0;
     row->stddev_ts = n > 1 ? sqrt(fmax(0, (square_ts - sum_ts * sum_ts / n) / (n - 1))) : 0;
     memcpy(row->sorted_ns, row->samples_ns, row->n_samples * sizeof *row->sorted_ns);
-    qsort(row->sorted_ns, row->n_samples, sizeof *row->sorted_ns, compare_doubles);
-    if (row->n_tokens) qsort(row->token_ns, row->n_tokens, sizeof *row->token_ns, compare_doubles);
+    pith_sort_doubles(row->sorted_ns, row->n_samples);
+    pith_sort_doubles(row->token_ns, row->n_tokens);
 }
 
 /* ---- Running ---- */

@@ -26,15 +26,9 @@ uint64_t pith_clock_ns(void) {
     return ticks / per_second * 1000000000u + ticks % per_second * 1000000000u / per_second;
 }
 
-/* Ticks of 100 ns. */
-static uint64_t ticks_of(FILETIME time) {
-    return (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime;
-}
-
+/* Unknown: GetProcessTimes moves in ticks of some 15 ms, as long as what is measured with it. */
 uint64_t pith_clock_cpu_ns(void) {
-    FILETIME made, ended, kernel, user;
-    if (!GetProcessTimes(GetCurrentProcess(), &made, &ended, &kernel, &user)) return 0;
-    return (ticks_of(kernel) + ticks_of(user)) * 100;
+    return 0;
 }
 
 static MEMORYSTATUSEX memory_status(void) {

@@ -16,11 +16,11 @@
 
 #include "backend/rehearse.h"
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "cpu/cpu.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_BYTES ((uint64_t)448 << 20) /* more than any last cache, less than 0.3 s to fill */
@@ -50,16 +50,6 @@ typedef struct stage {
     int32_t *ids;          /* [n_ids] */
     uint32_t n_ids;
 } stage;
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t n) {
-    qsort(values, n, sizeof *values, compare);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 static void close_stage(stage *s) {
     pith_session_close(s->session);
@@ -166,7 +156,7 @@ static pith_status time_steps(stage *s, const timing *t, double *ns, pith_error 
         if (n >= t->least && now > end) break;
         if (n >= 1 && now > s->deadline) break;
     }
-    if (status == PITH_OK) *ns = median(samples, n);
+    if (status == PITH_OK) *ns = pith_median(samples, n);
     return status;
 }
 

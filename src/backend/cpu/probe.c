@@ -17,27 +17,17 @@
  * does not count. Read next: engine/rehearsal.c, thread_choice.c. */
 #include "backend/rehearse.h"
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "kernel/kernel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { LANES = 16, MAX_PASSES = 64, PRODUCT_K = 2048, PRODUCT_PANELS = 8, PRODUCT_ROWS = 48 };
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t n) {
-    qsort(values, n, sizeof *values, compare);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 pith_rate pith_rate_of(double amount, double *ns, size_t n) {
-    double middle = median(ns, n);
+    double middle = pith_median(ns, n);
     size_t spare = n > 2; /* of both ends */
     return (pith_rate){.median = amount / middle * 1e9,
                        .low = amount / ns[n - 1 - spare] * 1e9,

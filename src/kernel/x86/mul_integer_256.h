@@ -226,4 +226,13 @@ ALWAYS_INLINE void mul_integer(const pith_mul *args, const pith_type type) {
     }
 }
 
+/* Of a type that has a kernel for one token (mul_one_avx2.h), which serves both tiers: one token is
+ * bound by memory and by its loads' order, so vpdpbusd gains it nothing. */
+ALWAYS_INLINE void mul_integer_or_one(const pith_mul *args, pith_mul_fn one, const pith_type type) {
+    if (args->n == 1)
+        one(args);
+    else
+        mul_integer(args, type);
+}
+
 #endif

@@ -10,52 +10,28 @@
 #include "kernel/x86/x86.h"
 
 void pith_mul_q4_0_avx2(const pith_mul *args) {
-    if (args->n == 1)
-        pith_mul_one_q4_0_avx2(args);
-    else
-        mul_integer(args, PITH_TYPE_Q4_0);
+    mul_integer_or_one(args, pith_mul_one_q4_0_avx2, PITH_TYPE_Q4_0);
 }
 void pith_mul_q4_1_avx2(const pith_mul *args) {
-    if (args->n == 1)
-        pith_mul_one_q4_1_avx2(args);
-    else
-        mul_integer(args, PITH_TYPE_Q4_1);
+    mul_integer_or_one(args, pith_mul_one_q4_1_avx2, PITH_TYPE_Q4_1);
 }
 void pith_mul_q5_0_avx2(const pith_mul *args) {
-    if (args->n == 1)
-        pith_mul_one_q5_0_avx2(args);
-    else
-        mul_integer(args, PITH_TYPE_Q5_0);
+    mul_integer_or_one(args, pith_mul_one_q5_0_avx2, PITH_TYPE_Q5_0);
 }
 void pith_mul_q5_1_avx2(const pith_mul *args) {
-    if (args->n == 1)
-        pith_mul_one_q5_1_avx2(args);
-    else
-        mul_integer(args, PITH_TYPE_Q5_1);
+    mul_integer_or_one(args, pith_mul_one_q5_1_avx2, PITH_TYPE_Q5_1);
 }
 void pith_mul_q8_0_avx2(const pith_mul *args) {
-    if (args->n == 1)
-        pith_mul_one_q8_0_avx2(args);
-    else
-        mul_integer(args, PITH_TYPE_Q8_0);
+    mul_integer_or_one(args, pith_mul_one_q8_0_avx2, PITH_TYPE_Q8_0);
 }
 void pith_mul_q4_k_avx2(const pith_mul *args) {
-    if (args->n == 1)
-        pith_mul_one_q4_k_avx2(args);
-    else
-        mul_integer(args, PITH_TYPE_Q4_K);
+    mul_integer_or_one(args, pith_mul_one_q4_k_avx2, PITH_TYPE_Q4_K);
 }
 void pith_mul_q5_k_avx2(const pith_mul *args) {
-    if (args->n == 1)
-        pith_mul_one_q5_k_avx2(args);
-    else
-        mul_integer(args, PITH_TYPE_Q5_K);
+    mul_integer_or_one(args, pith_mul_one_q5_k_avx2, PITH_TYPE_Q5_K);
 }
 void pith_mul_q6_k_avx2(const pith_mul *args) {
-    if (args->n == 1)
-        pith_mul_one_q6_k_avx2(args);
-    else
-        mul_integer(args, PITH_TYPE_Q6_K);
+    mul_integer_or_one(args, pith_mul_one_q6_k_avx2, PITH_TYPE_Q6_K);
 }
 void pith_mul_iq4_nl_avx2(const pith_mul *args) {
     mul_integer(args, PITH_TYPE_IQ4_NL);

@@ -9,37 +9,29 @@
 #include "kernel/x86/mul_one_avx2.h"
 #include "kernel/x86/x86.h"
 
-/* One token is bound by memory and by its loads' order; vpdpbusd gains it nothing. */
-ALWAYS_INLINE void mul(const pith_mul *args, pith_mul_fn one, const pith_type type) {
-    if (args->n == 1)
-        one(args);
-    else
-        mul_integer(args, type);
-}
-
 void pith_mul_q4_0_avxvnni(const pith_mul *args) {
-    mul(args, pith_mul_one_q4_0_avx2, PITH_TYPE_Q4_0);
+    mul_integer_or_one(args, pith_mul_one_q4_0_avx2, PITH_TYPE_Q4_0);
 }
 void pith_mul_q4_1_avxvnni(const pith_mul *args) {
-    mul(args, pith_mul_one_q4_1_avx2, PITH_TYPE_Q4_1);
+    mul_integer_or_one(args, pith_mul_one_q4_1_avx2, PITH_TYPE_Q4_1);
 }
 void pith_mul_q5_0_avxvnni(const pith_mul *args) {
-    mul(args, pith_mul_one_q5_0_avx2, PITH_TYPE_Q5_0);
+    mul_integer_or_one(args, pith_mul_one_q5_0_avx2, PITH_TYPE_Q5_0);
 }
 void pith_mul_q5_1_avxvnni(const pith_mul *args) {
-    mul(args, pith_mul_one_q5_1_avx2, PITH_TYPE_Q5_1);
+    mul_integer_or_one(args, pith_mul_one_q5_1_avx2, PITH_TYPE_Q5_1);
 }
 void pith_mul_q8_0_avxvnni(const pith_mul *args) {
-    mul(args, pith_mul_one_q8_0_avx2, PITH_TYPE_Q8_0);
+    mul_integer_or_one(args, pith_mul_one_q8_0_avx2, PITH_TYPE_Q8_0);
 }
 void pith_mul_q4_k_avxvnni(const pith_mul *args) {
-    mul(args, pith_mul_one_q4_k_avx2, PITH_TYPE_Q4_K);
+    mul_integer_or_one(args, pith_mul_one_q4_k_avx2, PITH_TYPE_Q4_K);
 }
 void pith_mul_q5_k_avxvnni(const pith_mul *args) {
-    mul(args, pith_mul_one_q5_k_avx2, PITH_TYPE_Q5_K);
+    mul_integer_or_one(args, pith_mul_one_q5_k_avx2, PITH_TYPE_Q5_K);
 }
 void pith_mul_q6_k_avxvnni(const pith_mul *args) {
-    mul(args, pith_mul_one_q6_k_avx2, PITH_TYPE_Q6_K);
+    mul_integer_or_one(args, pith_mul_one_q6_k_avx2, PITH_TYPE_Q6_K);
 }
 void pith_mul_iq4_nl_avxvnni(const pith_mul *args) {
     mul_integer(args, PITH_TYPE_IQ4_NL);
