@@ -23,6 +23,17 @@ int32_t pith_sample_n_vocab(const pith_sampler *sampler);
 /* Draws from logits [n_vocab] and remembers the token. Cannot fail, allocates nothing. Id 0 when no
  * logit is finite. */
 int32_t pith_sample_next(pith_sampler *sampler, const float *logits);
+/* What may come next, asked while drawing: one id, or all of them as bits (id % 32 of word id / 32,
+ * [ceil(n_vocab / 32)], valid until the next token is accepted). */
+typedef struct pith_token_filter {
+    void *user;
+    bool (*allows)(void *user, int32_t id);
+    const uint32_t *(*mask)(void *user);
+} pith_token_filter;
+/* As pith_sample_next from the ids that the filter allows, as if the others had no finite logit; -1
+ * when none is left. A greedy draw asks for single ids first. */
+int32_t pith_sample_next_of(pith_sampler *sampler, const float *logits,
+                            const pith_token_filter *filter);
 /* Remembers tokens for the penalties; ids outside the vocabulary are ignored. */
 void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
 

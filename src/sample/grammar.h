@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Constrained output: a grammar says which texts are allowed, a matcher follows one text through
+ * it, a token trie says which tokens keep that text allowed.
+ *
+ *   GBNF, JSON schema, regex, choices --builder--> grammar --matcher--> mask, forced bytes
+ *   vocabulary pieces ---------------------------> trie ----^
+ *
+ * Everything works on bytes: a class of code points becomes UTF-8 byte sequences, so a token may
+ * end in the middle of a character. Counted repetitions stay counters. Grammar and trie are
+ * immutable and shared; a matcher belongs to one sequence. It fails closed: what it cannot decide
+ * within its limits is not allowed, and pith_matcher_failed says so. Read next: grammar_builder.c,
+ * gbnf.c, matcher.c, token_trie.c; json_schema.c and regex.c build grammars too. */
+#ifndef PITH_SAMPLE_GRAMMAR_H
+#define PITH_SAMPLE_GRAMMAR_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+/* Published limits. */
+enum {
+    PITH_GRAMMAR_MAX_TEXT = 1 << 20,  /* bytes of a source text */
+    PITH_GRAMMAR_MAX_NODES = 1 << 20, /* of a built grammar */
+    PITH_GRAMMAR_MAX_RULES = 1 << 16, /* rules that have a name or can be referred to */
+    PITH_GRAMMAR_MAX_COUNT = 1 << 20, /* of a repetition */
+    PITH_GRAMMAR_MAX_NESTING = 1024   /* of a source text */
+};
+
+typedef struct pith_grammar pith_grammar; /* public name; reference counted */
+
+/* ---- Building ---- */
+
+typedef struct pith_grammar_builder pith_grammar_builder;
+typedef uint32_t pith_grammar_node; /* 0: could not be made; the builder remembers why */
+typedef uint32_t pith_grammar_rule;
+typedef struct pith_code_range {
+    uint32_t first, last; /* code points, both included */
+} pith_code_range;
+enum { PITH_GRAMMAR_UNBOUNDED = UINT32_MAX };
+
+pith_status pith_grammar_builder_new(pith_grammar_builder **out, pith_error *error);
+void pith_grammar_builder_free(pith_grammar_builder *builder); /* NULL is allowed */
+/* Nodes may be used in several places. Arguments of 0 give 0. */
+pith_grammar_node pith_grammar_bytes(pith_grammar_builder *builder, const char *bytes, size_t size);
+/* One code point of the ranges, or with `negated` one outside them (surrogates never). No range
+ * at all matches nothing. */
+pith_grammar_node pith_grammar_class(pith_grammar_builder *builder, const pith_code_range *ranges,
+                                     size_t n, bool negated);
+pith_grammar_node pith_grammar_sequence(pith_grammar_builder *builder,
+                                        const pith_grammar_node *nodes, size_t n); /* n 0: empty */
+pith_grammar_node pith_grammar_choice(pith_grammar_builder *builder, const pith_grammar_node *nodes,
+                                      size_t n); /* n 0: nothing */
+pith_grammar_node pith_grammar_repeat(pith_grammar_builder *builder, pith_grammar_node node,
+                                      uint32_t min, uint32_t max);
+/* Any bytes up to and without the first occurrence of `end`; of none when end is empty: any text
+ * to the end. */
+pith_grammar_node pith_grammar_until(pith_grammar_builder *builder, const char *end, size_t size);
+/* A rule may be referred to before it is defined, so grammars may be recursive. */
+pith_grammar_rule pith_grammar_declare(pith_grammar_builder *builder, const char *name);
+pith_grammar_node pith_grammar_refer(pith_grammar_builder *builder, pith_grammar_rule rule);
+void pith_grammar_define(pith_grammar_builder *builder, pith_grammar_rule rule,
+                         pith_grammar_node node);
+/* Checks and compiles: undefined rules, left recursion, rules that can never end and limits are
+ * told by the rule's name. The builder can only be freed afterwards. */
+pith_status pith_grammar_build(pith_grammar_builder *builder, pith_grammar_node root,
+                               pith_grammar **out, pith_error *error);
+
+/* From source texts. Errors name line and column (GBNF), offset (regex) or the JSON path. */
+pith_status pith_grammar_from_gbnf(const char *text, size_t size, pith_grammar **out,
+                                   pith_error *error);
+pith_status pith_grammar_from_schema(const char *json, size_t size, pith_grammar **out,
+                                     pith_error *error);
+pith_status pith_grammar_from_regex(const char *text, size_t size, pith_grammar **out,
+                                    pith_error *error);
+pith_status pith_grammar_from_choices(const char *const *texts, const size_t *sizes, size_t n,
+                                      pith_grammar **out, pith_error *error);
+/* Nodes that a schema or a regular expression becomes inside a larger grammar. */
+pith_grammar_node pith_grammar_add_schema(pith_grammar_builder *builder, const char *json,
+                                          size_t size, pith_error *error);
+pith_grammar_node pith_grammar_add_regex(pith_grammar_builder *builder, const char *text,
+                                         size_t size, pith_error *error);
+
+pith_grammar *pith_grammar_share(const pith_grammar *grammar); /* one more owner */
+void pith_grammar_drop(pith_grammar *grammar);                 /* NULL is allowed */
+
+/* ---- The vocabulary as a trie ---- */
+
+typedef struct pith_token_trie pith_token_trie;
+/* pieces [n_vocab]: the bytes an id adds to the text; size 0: never allowed while text is owed.
+ * is_end: ids that end a text, allowed where the grammar may end. Both are copied. */
+pith_status pith_token_trie_new(const pith_span *pieces, const bool *is_end, int32_t n_vocab,
+                                pith_token_trie **out, pith_error *error);
+void pith_token_trie_free(pith_token_trie *trie);
+
+/* ---- Following one text ---- */
+
+typedef struct pith_matcher pith_matcher;
+/* The trie is borrowed, the grammar shared. memory: bytes that states and masks may take. */
+pith_status pith_matcher_new(const pith_grammar *grammar, const pith_token_trie *trie,
+                             size_t memory, pith_matcher **out, pith_error *error);
+void pith_matcher_free(pith_matcher *matcher);
+/* Back to the empty text; keeps what was learnt. */
+void pith_matcher_reset(pith_matcher *matcher);
+/* Would this id keep the text allowed? Cheap: a walk over the id's bytes. */
+bool pith_matcher_allows(pith_matcher *matcher, int32_t id);
+/* Bit id % 32 of word id / 32 of [ceil(n_vocab / 32)]; valid until the next accept. */
+const uint32_t *pith_matcher_mask(pith_matcher *matcher);
+/* Takes the id; false (nothing changed) when it is not allowed. An end id finishes the text. */
+bool pith_matcher_accept(pith_matcher *matcher, int32_t id);
+/* Takes back the last n ids (<= accepted). */
+void pith_matcher_rewind(pith_matcher *matcher, size_t n);
+size_t pith_matcher_length(const pith_matcher *matcher); /* ids accepted */
+bool pith_matcher_may_end(const pith_matcher *matcher);
+/* Bytes that must come next whatever is chosen (at most capacity); 0 when there is a choice. */
+size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity);
+/* A limit was met (memory, states): nothing is allowed any more. NULL: no. */
+const char *pith_matcher_failed(const pith_matcher *matcher);
+
+#endif
