@@ -17,7 +17,8 @@ static json_t *timings(const pith_generation *made) {
                      (json_int_t)(made->n_prompt - made->n_cached), "cache_n",
                      (json_int_t)made->n_cached, "prompt_ms", made->prompt_ms, "ttft_ms",
                      made->ttft_ms, "predicted_n", (json_int_t)made->n_predicted, "predicted_ms",
-                     made->predicted_ms, "draft_n", 0, "draft_accepted_n", 0);
+                     made->predicted_ms, "draft_n", (json_int_t)made->n_drafted, "draft_accepted_n",
+                     (json_int_t)made->n_draft_accepted);
 }
 
 /* What was assumed while loading: one item a line. */

@@ -4,7 +4,7 @@
  * with --stats, everything to --json.
  * Ctrl-C ends the reply and keeps what was made: exit code 0. Before the first token there is
  * nothing to keep: exit code 1.
- * Read next: src/api/api_engine.c (pith_generate), then src/engine/generate.c. */
+ * Read next: src/api/api_engine.c (pith_generate), then src/engine/reply.c. */
 #include "base/memory.h"
 #include "pith/cli.h"
 #include "pith/record.h"
@@ -20,6 +20,7 @@ typedef struct run_options {
     bool raw, json, stats, ignore_end, show_control, parse_special, no_record;
     int32_t max_tokens;
     const char *system, *file, *stop;
+    pith_cli_draft draft;
 } run_options;
 
 typedef struct run_output {
@@ -41,7 +42,7 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
 }
 
 enum {
-    OWN_OPTIONS = 11,
+    OWN_OPTIONS = 12,
     N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + OWN_OPTIONS
 };
 
@@ -64,6 +65,7 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "one JSON object instead of text", 0, 0},
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
+        pith_cli_draft_option(&o->draft),
     };
     pith_cli_model_options(&o->model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
@@ -179,7 +181,9 @@ static int generate(const run_options *o, run_state *s) {
                                      .on_text = on_text,
                                      .user = &s->output,
                                      .on_prompt = pith_cli_progress_step,
-                                     .prompt_user = &s->output.progress};
+                                     .prompt_user = &s->output.progress,
+                                     .draft = o->draft.mode,
+                                     .draft_session = o->draft.session};
     pith_cli_interrupt_watch(s->session);
     pith_status status =
         pith_generate(s->session, s->sampler, s->ids, s->n_ids, &options, &s->made, &error);
@@ -202,8 +206,7 @@ static int generate(const run_options *o, run_state *s) {
     return print_result(o, s);
 }
 
-static int run_model(const pith_cli_command *command, const run_options *o,
-                     const pith_buffer *prompt) {
+static int run_model(const pith_cli_command *command, run_options *o, const pith_buffer *prompt) {
     pith_error error = {0};
     run_state s = {0};
     int code = pith_cli_open_model(command, &o->model, false, &s.model);
@@ -214,7 +217,9 @@ static int run_model(const pith_cli_command *command, const run_options *o,
     }
     if (code < 0 && pith_sampler_new(s.model, &o->sampler, &s.sampler, &error) != PITH_OK)
         code = pith_cli_fail(&error);
+    if (code < 0) code = pith_cli_draft_open(command, &o->model, s.engine, &o->draft);
     if (code < 0) code = generate(o, &s);
+    pith_cli_draft_close(&o->draft);
     pith_sampler_free(s.sampler);
     pith_session_free(s.session);
     pith_engine_free(s.engine);
