@@ -155,7 +155,10 @@ static bool take(pith_reply *r, int32_t id) {
 /* Takes all that were drawn. KV keeps what was computed of them, but for the last token. */
 static void take_drawn(pith_reply *r) {
     pith_session *session = r->session;
-    for (uint32_t i = 0; i < r->n_drawn && take(r, r->drawn[i]); i++) continue;
+    bool goes_on = true;
+    for (uint32_t i = 0; i < r->n_drawn && goes_on; i++) {
+        goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
+    }
     size_t computed = pith_kv_sequence_length(session->kv);
     if (computed > session->length - 1) {
         pith_kv_sequence_truncate(session->kv, (uint32_t)(session->length - 1));
