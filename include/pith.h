@@ -396,6 +396,18 @@ typedef enum pith_draft {
     PITH_DRAFT_NGRAM = 2 /* what followed an earlier occurrence of the last tokens */
 } pith_draft;
 
+/* What happens when prompt and reply are more than the context holds. Whatever is dropped is gone
+ * from the session too, what stays is read again: the reply goes on as one to the shorter text. */
+typedef enum pith_overflow {
+    PITH_OVERFLOW_ERROR = 0, /* a longer prompt is refused, a reply ends (PITH_STOP_CONTEXT) */
+    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the reply
+     * is made: it has no end but its own */
+    PITH_OVERFLOW_SHIFT = 1,
+    /* of a longer prompt the first n_keep and the last tokens stay, and room for max_tokens (a
+     * quarter of the context when that is 0, half of it at most); a reply ends as with ERROR */
+    PITH_OVERFLOW_TRUNCATE_MIDDLE = 2
+} pith_overflow;
+
 typedef struct pith_generate_options {
     size_t size;
     int32_t max_tokens;       /* 0: as many as the context holds */
@@ -416,6 +428,8 @@ typedef struct pith_generate_options {
     /* With AUTO: a session, in another engine, of a smaller model with the same vocabulary, which
      * guesses where the text has no guess. NULL: none. It is the reply's while that is made. */
     pith_session *draft_session;
+    pith_overflow overflow;
+    int32_t n_keep; /* less than half the context; 0: 4 with SHIFT, else an eighth of the context */
 } pith_generate_options;
 
 typedef struct pith_generation {
@@ -429,11 +443,12 @@ typedef struct pith_generation {
     double predicted_ms;     /* from the first token to the last */
     size_t n_drafted;        /* guesses that were checked */
     size_t n_draft_accepted; /* of them, those that were right */
+    size_t n_dropped;        /* tokens of prompt and reply that overflow dropped */
 } pith_generation;
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),
- * then generates. The tokens made are in pith_session_ids; the end token is part of them but is
- * not computed. out may be NULL. */
+ * then generates. The tokens made are in pith_session_ids (with SHIFT those that were not dropped);
+ * the end token is part of them but is not computed. out may be NULL. */
 PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
                                    const int32_t *prompt, size_t n_prompt,
                                    const pith_generate_options *options, pith_generation *out,

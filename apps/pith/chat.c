@@ -26,9 +26,10 @@ static void print_reply(pith_chat_state *s) {
         fflush(stdout);
         return;
     }
+    const int32_t *end = pith_session_ids(chat->session) + pith_session_length(chat->session);
     pith_cli_reply reply = {.model = chat->model,
                             .engine = s->engine,
-                            .session = chat->session,
+                            .ids = end - chat->last.n_predicted,
                             .prompt_ids = chat->ids,
                             .text = pith_chat_last_text(chat),
                             .made = &chat->last};

@@ -163,8 +163,8 @@ int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_e
 typedef struct pith_cli_reply {
     const pith_model *model;
     const pith_engine *engine;
-    const pith_session *session; /* its last ids are the reply's */
-    const int32_t *prompt_ids;   /* [made->n_prompt] */
+    const int32_t *prompt_ids; /* [made->n_prompt] */
+    const int32_t *ids;        /* [made->n_predicted] */
     pith_span text;
     const pith_generation *made;
 } pith_cli_reply;

@@ -203,6 +203,15 @@ static pith_status reply_options(const pith_session *session, const pith_sampler
         return pith_fail(error, PITH_ERROR_ARGUMENT, "max_draft is %d: it must be 0 to 15",
                          full->max_draft);
     }
+    if (full->overflow > PITH_OVERFLOW_TRUNCATE_MIDDLE) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "overflow %d is no way to overflow",
+                         (int)full->overflow);
+    }
+    if (full->n_keep < 0 || (uint32_t)full->n_keep > session->engine->n_ctx / 2) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "n_keep is %d: it must be 0 to %u, half the context", full->n_keep,
+                         session->engine->n_ctx / 2);
+    }
     if (!(full->deadline_ms >= 0)) {
         return pith_fail(error, PITH_ERROR_ARGUMENT, "deadline_ms is %g: it must be 0 or more",
                          full->deadline_ms);

@@ -41,6 +41,7 @@ typedef struct pith_drafter {
 /* false without memory: no speculation then. */
 bool pith_draft_text_init(pith_draft_text *text, size_t n_ctx);
 void pith_draft_text_deinit(pith_draft_text *text);
+void pith_draft_text_clear(pith_draft_text *text); /* knows nothing any more */
 /* Takes ids [n_ids], of which the first n_known are known already. */
 void pith_draft_text_learn(pith_draft_text *text, const int32_t *ids, size_t n_ids);
 /* What followed the longest earlier occurrence of the end of ids: writes at most `most` guesses,

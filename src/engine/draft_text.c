@@ -31,8 +31,13 @@ bool pith_draft_text_init(pith_draft_text *text, size_t n_ctx) {
         pith_draft_text_deinit(text);
         return false;
     }
-    for (uint32_t i = 0; i < n_head; i++) text->head[i] = -1;
+    pith_draft_text_clear(text);
     return true;
+}
+
+void pith_draft_text_clear(pith_draft_text *text) {
+    for (uint32_t i = 0; i < text->n_head; i++) text->head[i] = -1;
+    text->n_known = 0;
 }
 
 void pith_draft_text_deinit(pith_draft_text *text) {

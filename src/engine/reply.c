@@ -78,7 +78,7 @@ static void leave(pith_reply *r) {
 /* A prompt that was not read to its end: finished steps stay, and so does what was held before. */
 static void keep_what_was_read(pith_reply *r) {
     size_t computed = pith_kv_sequence_length(r->session->kv);
-    if (r->phase != PITH_REPLY_READING) return;
+    if (r->phase != PITH_REPLY_READING || r->out.n_predicted > 0) return;
     r->session->length = computed > r->held ? computed : r->held;
     r->session->has_logits = false;
 }
@@ -131,6 +131,24 @@ static int draw_row(void *user, uint32_t row, const float *logits) {
     return 0;
 }
 
+/* The context is full. Drops the older half of what is behind the first n_keep tokens; the rest is
+ * read again, so that KV is what these tokens alone give. false: the reply ends instead. */
+static bool shift(pith_reply *r) {
+    pith_session *session = r->session;
+    if (r->options.overflow != PITH_OVERFLOW_SHIFT) return false;
+    size_t keep = pith_overflow_keep(session->engine->n_ctx, &r->options);
+    size_t drop = pith_overflow_drop(session->ids, session->length, keep);
+    if (drop == 0) return false;
+    session->length -= drop;
+    session->has_logits = false;
+    pith_kv_sequence_truncate(session->kv, (uint32_t)keep);
+    r->out.n_dropped += drop;
+    r->phase = PITH_REPLY_READING;
+    r->first_fast = pith_engine_first_fast(session->engine, keep, session->length - keep);
+    if (r->drafter.mode != PITH_DRAFT_OFF) pith_draft_text_clear(&r->drafter.text);
+    return true;
+}
+
 /* Puts a drawn token into the session and tells it. false: the reply is done. */
 static bool take(pith_reply *r, int32_t id) {
     pith_session *session = r->session;
@@ -143,10 +161,10 @@ static bool take(pith_reply *r, int32_t id) {
             stop = PITH_STOP_END;
         else if (r->options.max_tokens > 0 && r->out.n_predicted >= (size_t)r->options.max_tokens)
             stop = PITH_STOP_LENGTH;
-        else if (session->length == session->engine->n_ctx)
-            stop = PITH_STOP_CONTEXT;
-        else
+        else if (session->length < session->engine->n_ctx || shift(r))
             return true;
+        else
+            stop = PITH_STOP_CONTEXT;
     }
     pith_reply_end(r, stop);
     return false;
@@ -160,7 +178,7 @@ static void take_drawn(pith_reply *r) {
         goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
     }
     size_t computed = pith_kv_sequence_length(session->kv);
-    if (computed > session->length - 1) {
+    if (r->phase != PITH_REPLY_READING && computed > session->length - 1) {
         pith_kv_sequence_truncate(session->kv, (uint32_t)(session->length - 1));
     }
     r->n_drawn = r->n_drafts = 0;
@@ -169,10 +187,10 @@ static void take_drawn(pith_reply *r) {
 /* The prompt is in KV and its last logits are there. */
 static void begin_making(pith_reply *r) {
     pith_session *session = r->session;
+    if (r->read == 0) r->read = pith_clock_ns();
     r->phase = PITH_REPLY_MAKING;
-    r->read = pith_clock_ns();
     if (session->length == session->engine->n_ctx) {
-        pith_reply_end(r, PITH_STOP_CONTEXT);
+        if (!shift(r)) pith_reply_end(r, PITH_STOP_CONTEXT);
         return;
     }
     draw(r, session->logits);
@@ -231,7 +249,7 @@ pith_part pith_reply_part(pith_reply *reply, uint32_t n_rows) {
 static void after_reading(pith_reply *r) {
     pith_session *session = r->session;
     size_t computed = pith_kv_sequence_length(session->kv);
-    size_t todo = session->length - r->out.n_cached;
+    size_t todo = r->out.n_predicted > 0 ? 0 : session->length - r->out.n_cached;
     double done = todo > 0 ? (double)(computed - r->out.n_cached) / (double)todo : 1;
     if (todo > 0 && r->options.on_prompt &&
         r->options.on_prompt(r->options.prompt_user, done) != 0) {
@@ -299,7 +317,7 @@ static size_t take_shared(pith_session *session, pith_id_span prompt, size_t sam
 
 /* Brings the session to the prompt: keeps what it or another session has computed of it. The last
  * token is computed again where its logits are gone. */
-static void take_prompt(pith_reply *r, pith_id_span prompt) {
+static void read_on_from(pith_reply *r, pith_id_span prompt) {
     pith_session *session = r->session;
     size_t same = common(prompt, session->ids, session->length);
     bool ready = same == prompt.size && same == session->length && session->has_logits;
@@ -312,6 +330,22 @@ static void take_prompt(pith_reply *r, pith_id_span prompt) {
     session->length = prompt.size;
     r->first_fast = pith_engine_first_fast(session->engine, same, prompt.size - same);
     if (!ready) session->has_logits = false;
+}
+
+/* A prompt that is too long is shortened first, where the options allow that. */
+static pith_status take_prompt(pith_reply *r, pith_id_span prompt, pith_error *error) {
+    size_t n_ctx = r->session->engine->n_ctx;
+    if (prompt.size <= n_ctx) {
+        read_on_from(r, prompt);
+        return PITH_OK;
+    }
+    int32_t *ids = pith_alloc_array(n_ctx, sizeof *ids);
+    if (!ids) return pith_fail_memory(error, "a shortened prompt", n_ctx * sizeof *ids);
+    size_t n = pith_overflow_shorten(n_ctx, &r->options, prompt, ids);
+    r->out.n_dropped = prompt.size - n;
+    read_on_from(r, (pith_id_span){ids, n});
+    pith_free(ids);
+    return PITH_OK;
 }
 
 static pith_status check_prompt_ids(pith_id_span prompt, uint32_t n_vocab, pith_error *error) {
@@ -339,7 +373,8 @@ static pith_status check_draft(pith_session *session, const pith_session *draft,
 }
 
 static pith_status check(const pith_session *session, const pith_sampler *sampler,
-                         pith_id_span prompt, pith_error *error) {
+                         pith_id_span prompt, const pith_generate_options *options,
+                         pith_error *error) {
     const pith_model *model = session->engine->model;
     uint32_t n_vocab = model->hparams.n_vocab, n_ctx = session->engine->n_ctx;
     if (session->reply) {
@@ -356,7 +391,7 @@ static pith_status check(const pith_session *session, const pith_sampler *sample
                          "the model has no vocabulary to write with");
     }
     if (prompt.size == 0) return pith_fail(error, PITH_ERROR_ARGUMENT, "the prompt has no tokens");
-    if (prompt.size > n_ctx) {
+    if (prompt.size > n_ctx && options->overflow == PITH_OVERFLOW_ERROR) {
         return pith_fail(error, PITH_ERROR_LIMIT,
                          "the prompt has %zu tokens, the context holds %u: shorten it or make the "
                          "engine with a larger n_ctx",
@@ -389,7 +424,7 @@ pith_status pith_reply_open(pith_session *session, pith_sampler *sampler, pith_i
                             pith_error *error) {
     uint64_t started = pith_clock_ns();
     *out = NULL;
-    pith_status status = check(session, sampler, prompt, error);
+    pith_status status = check(session, sampler, prompt, options, error);
     if (status != PITH_OK) return status;
     pith_reply *r = pith_alloc_zero(1, sizeof *r);
     if (!r) return pith_fail_memory(error, "a reply", sizeof *r);
@@ -405,7 +440,11 @@ pith_status pith_reply_open(pith_session *session, pith_sampler *sampler, pith_i
         pith_reply_close(r);
         return status;
     }
-    take_prompt(r, prompt);
+    status = take_prompt(r, prompt, error);
+    if (status != PITH_OK) {
+        pith_reply_close(r);
+        return status;
+    }
     r->phase = PITH_REPLY_READING;
     session->reply = r;
     session->engine->replies[session->engine->n_replies++] = r;

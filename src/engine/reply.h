@@ -53,4 +53,14 @@ size_t pith_reply_unread(const pith_reply *reply);
 void pith_reply_end(pith_reply *reply, pith_stop stop);
 void pith_reply_fail(pith_reply *reply, pith_status status, const pith_error *error);
 
+/* ---- Overflow (overflow.c) ---- */
+
+/* First tokens that stay. */
+size_t pith_overflow_keep(size_t n_ctx, const pith_generate_options *options);
+/* Takes the older half behind `keep` out of ids [n_ids]; returns how many, 0: there is nothing. */
+size_t pith_overflow_drop(int32_t *ids, size_t n_ids, size_t keep);
+/* What stays of a prompt that is longer than the context: writes fewer than n_ctx ids. */
+size_t pith_overflow_shorten(size_t n_ctx, const pith_generate_options *options,
+                             pith_id_span prompt, int32_t *ids);
+
 #endif

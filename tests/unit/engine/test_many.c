@@ -314,6 +314,118 @@ static void another_vocabulary_is_refused(void **state) {
     close_fixture(&f);
 }
 
+/* ---- Overflow ---- */
+
+static int32_t largest(const fixture *f, const pith_session *session) {
+    int32_t best = 0;
+    for (int32_t id = 1; id < (int32_t)f->model->hparams.n_vocab; id++)
+        if (session->logits[id] > session->logits[best]) best = id;
+    return best;
+}
+
+/* A shifted reply is the greedy path of the shortened text, read anew at each shift. */
+static void a_shift_goes_on_with_what_stays(void **state) {
+    enum { MADE = 400, KEEP = 10 };
+    int32_t ids[N_CTX], told[MADE];
+    (void)state;
+    for (int g = 0; goldens[g]; g++) {
+        fixture f;
+        pith_generate_options options = plain;
+        size_t n = prompt_of(3, ids), n_dropped = 0;
+        open_fixture(&f, goldens[g], 0);
+        pith_session *session = f.sessions[0];
+        assert_int_equal(pith_session_feed(session, ids, n, NULL, NULL), PITH_OK);
+        for (int i = 0; i < MADE; i++) {
+            told[i] = ids[n++] = largest(&f, session);
+            if (n < N_CTX) {
+                assert_int_equal(pith_session_feed(session, &told[i], 1, NULL, NULL), PITH_OK);
+                continue;
+            }
+            size_t drop = (n - KEEP) / 2;
+            memmove(ids + KEEP, ids + KEEP + drop, (n - KEEP - drop) * sizeof *ids);
+            n -= drop;
+            n_dropped += drop;
+            pith_session_cut(session, 0);
+            assert_int_equal(pith_session_feed(session, ids, n, NULL, NULL), PITH_OK);
+        }
+        pith_session_close(session);
+        assert_int_equal(pith_session_open(f.engine, &session, NULL), PITH_OK);
+        f.sessions[0] = session;
+        options.max_tokens = MADE;
+        options.overflow = PITH_OVERFLOW_SHIFT;
+        options.n_keep = KEEP;
+        for (int draft = PITH_DRAFT_OFF; draft <= PITH_DRAFT_NGRAM; draft++) {
+            options.draft = (pith_draft)draft;
+            make_rows_free(f.engine);
+            pith_session_cut(session, 0);
+            pith_generation made = finish(&f, start(&f, 0, 3, options));
+            assert_int_equal(made.stop, PITH_STOP_LENGTH);
+            assert_int_equal(made.n_predicted, MADE);
+            assert_int_equal(made.n_dropped, n_dropped);
+            assert_int_equal(session->length, n);
+            assert_memory_equal(session->ids, ids, n * sizeof *ids);
+        }
+        close_fixture(&f);
+    }
+}
+
+static void long_prompts(void **state) {
+    fixture f;
+    enum { LONG = 3 * N_CTX };
+    int32_t ids[LONG];
+    pith_reply *reply = NULL;
+    pith_error error = {0};
+    pith_generate_options options = plain;
+    (void)state;
+    for (int i = 0; i < LONG; i++) ids[i] = 60 + i % 47;
+    open_fixture(&f, goldens[0], 0);
+    pith_id_span prompt = {ids, LONG}, one_more = {ids, N_CTX + 1};
+    assert_int_equal(
+        pith_reply_open(f.sessions[0], f.samplers[0], one_more, &options, &reply, &error),
+        PITH_ERROR_LIMIT);
+    options.overflow = PITH_OVERFLOW_TRUNCATE_MIDDLE;
+    options.n_keep = 30;
+    options.ignore_end = true;
+    assert_int_equal(
+        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error), PITH_OK);
+    pith_generation made = finish(&f, reply);
+    assert_int_equal(made.stop, PITH_STOP_LENGTH); /* there was room for all of it */
+    assert_int_equal(made.n_prompt, LONG);
+    assert_int_equal(made.n_dropped, LONG - (N_CTX - N_TOKENS));
+    const pith_session *session = f.sessions[0];
+    assert_int_equal(session->length, N_CTX);
+    assert_memory_equal(session->ids, ids, 30 * sizeof *ids);
+    size_t last = N_CTX - N_TOKENS - 30;
+    assert_memory_equal(session->ids + 30, ids + LONG - last, last * sizeof *ids);
+    close_fixture(&f);
+}
+
+/* Contexts of a few tokens: every reply ends. */
+static void tiny_contexts_shift_or_end(void **state) {
+    (void)state;
+    for (uint32_t n_ctx = 1; n_ctx <= 9; n_ctx++) {
+        fixture f;
+        int32_t ids[N_CTX];
+        pith_reply *reply = NULL;
+        pith_error error = {0};
+        pith_generate_options options = plain;
+        prompt_of(3, ids);
+        open_fixture(&f, goldens[0], 0);
+        f.engine->n_ctx = n_ctx;
+        options.overflow = PITH_OVERFLOW_SHIFT;
+        options.ignore_end = true;
+        pith_id_span prompt = {ids, n_ctx};
+        assert_int_equal(
+            pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
+            PITH_OK);
+        pith_generation made = finish(&f, reply);
+        bool ended = made.stop == PITH_STOP_CONTEXT || made.n_predicted == N_TOKENS;
+        assert_true(ended);
+        assert_true(n_ctx < 4 || made.n_predicted == N_TOKENS);
+        close_fixture(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(together_as_alone),
@@ -325,6 +437,9 @@ int main(void) {
         cmocka_unit_test(guesses_change_nothing),
         cmocka_unit_test(a_model_guesses),
         cmocka_unit_test(another_vocabulary_is_refused),
+        cmocka_unit_test(a_shift_goes_on_with_what_stays),
+        cmocka_unit_test(long_prompts),
+        cmocka_unit_test(tiny_contexts_shift_or_end),
     };
     return cmocka_run_group_tests_name("many replies", tests, NULL, NULL);
 }
