@@ -117,6 +117,7 @@ static int32_t draw(pith_reply *r, const float *logits) {
     int32_t id = pith_sample_next(r->sampler, logits);
     r->last = pith_clock_ns();
     if (r->first == 0) r->first = r->last;
+    pith_logprobs_note(r, logits, id);
     r->drawn[r->n_drawn++] = id;
     return id;
 }
@@ -175,6 +176,7 @@ static void take_drawn(pith_reply *r) {
     pith_session *session = r->session;
     bool goes_on = true;
     for (uint32_t i = 0; i < r->n_drawn && goes_on; i++) {
+        pith_logprobs_tell(r, i);
         goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
     }
     size_t computed = pith_kv_sequence_length(session->kv);
@@ -405,6 +407,7 @@ static pith_status prepare(pith_reply *r, pith_id_span prompt, pith_error *error
     const pith_engine *engine = session->engine;
     pith_status status = pith_stop_text_init(&r->stops, r->options.stops, r->options.n_stops,
                                              engine->max_token_bytes, error);
+    if (status == PITH_OK) status = pith_logprobs_prepare(r, error);
     if (status != PITH_OK) return status;
     r->drafter.mode = r->options.draft == PITH_DRAFT_AUTO ? PITH_DRAFT_NGRAM : r->options.draft;
     r->max_drafts = r->options.max_draft > 0 ? (uint32_t)r->options.max_draft : PITH_DRAFT_MAX;
@@ -460,6 +463,7 @@ void pith_reply_close(pith_reply *reply) {
     }
     pith_stop_text_deinit(&reply->stops);
     pith_draft_text_deinit(&reply->drafter.text);
+    pith_free(reply->logprobs);
     pith_free(reply);
 }
 
