@@ -114,7 +114,7 @@ int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *v
                         const pith_engine *engine, pith_cli_draft *draft);
 void pith_cli_draft_close(pith_cli_draft *draft);
 
-/* ---- Sampling (sampler_option.c): --temp --top-k --top-p .., penalties, --logit-bias, --seed ---- */
+/* ---- Sampling (sampler_option.c): --temp to --seed ---- */
 typedef struct pith_cli_sampler {
     pith_sampler_options options;
     pith_cli_list breakers; /* of DRY; "none": none */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The stages of the sampler, each on a row or on a list (choice.h).
  *
- * Invariant: every stage leaves at least one candidate, and changes no logit to -inf or NaN but that
- * of an id that it removes. Where a stage needs the softmax it weighs what the stages before left;
- * none sorts.
+ * Invariant: every stage leaves at least one candidate, and changes no logit to -inf or NaN but
+ * that of an id that it removes. Where a stage needs the softmax it weighs what the stages before
+ * left; none sorts.
  *
  * Does not: know options, order or randomness (sampler.c). */
 #include "sample/choice.h"
@@ -78,7 +78,7 @@ void pith_stage_top_k(pith_choice *choice, size_t k) {
 
 /* Of a row: a limit to beta * (logit - max), `most` or less, such that what reaches it weighs p of
  * the total. Tried first: limits that mostly leave a few tokens. The last one needs no trial: n
- * logits that weigh less than (1 - p) / n of the total weigh less together than what is left out. */
+ * logits that weigh less than (1 - p) / n of the total weigh less together than is left out. */
 static double prefix_limit(const pith_choice *choice, double p, double most) {
     const pith_logit_row *row = &choice->row;
     const double enough = p * choice->total * (1 + 1e-4); /* sums are rounded */
@@ -140,7 +140,7 @@ void pith_stage_typical(pith_choice *choice, double p) {
         choice->row_weights[one->id] = one->logit;
         one->logit = -pith_float_of(fabs(slope - below));
     }
-    double target = nextafter(p * choice->total, INFINITY); /* more than p */
+    double target = nextafter(p * choice->total, (double)INFINITY); /* more than p */
     choice->n =
         pith_select_weight(choice->selector, choice->list, choice->weights, choice->n, target);
     for (size_t i = 0; i < choice->n; i++)
