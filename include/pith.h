@@ -331,8 +331,8 @@ PITH_API pith_status pith_session_append_rows(pith_session *session, const int32
 /* Forgets everything from position n_keep on. The next append continues there. The logits are
  * gone. */
 PITH_API pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error);
-/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache is
- * shared until one of them writes. */
+/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache
+ * is shared until one of them writes. */
 PITH_API pith_status pith_session_fork(const pith_session *session, size_t n_keep,
                                        pith_session **out, pith_error *error);
 PITH_API size_t pith_session_length(const pith_session *session);      /* tokens held */
@@ -400,8 +400,8 @@ typedef enum pith_draft {
  * from the session too, what stays is read again: the reply goes on as one to the shorter text. */
 typedef enum pith_overflow {
     PITH_OVERFLOW_ERROR = 0, /* a longer prompt is refused, a reply ends (PITH_STOP_CONTEXT) */
-    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the reply
-     * is made: it has no end but its own */
+    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the
+     * reply is made: it has no end but its own */
     PITH_OVERFLOW_SHIFT = 1,
     /* of a longer prompt the first n_keep and the last tokens stay, and room for max_tokens (a
      * quarter of the context when that is 0, half of it at most); a reply ends as with ERROR */
@@ -456,11 +456,11 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
 
 /* Many replies at once: each is one session's, pith_engine_step computes the next rows of all of
  * them together, and they join and leave between steps. Replies that are being made come before
- * prompts that are being read, which take turns. With `exact` each is what pith_generate gives alone.
- * pith_generate may be called meanwhile: it makes steps for all.
+ * prompts that are being read, which take turns. With `exact` each is what pith_generate gives
+ * alone. pith_generate may be called meanwhile: it makes steps for all.
  *
- * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else of
- * this engine. What the options point to, and the sampler, must live until the reply is freed. */
+ * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else
+ * of this engine. What the options point to, and the sampler, must live until the reply is freed. */
 typedef struct pith_reply pith_reply;
 /* Computes nothing yet. The session can do nothing else until the reply is made or freed. */
 PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler,
