@@ -127,7 +127,9 @@ enum { OWN_OPTIONS = 4 };
 
 int pith_command_chat(int argc, char **argv) {
     chat_options o = {0};
-    pith_cli_option table[PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS + PITH_CLI_SAMPLER_OPTIONS];
+    pith_cli_option table[PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
+                          PITH_CLI_SAMPLER_OPTIONS];
+    pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
     const pith_cli_option own[OWN_OPTIONS] = {
         {"system", 's', PITH_CLI_TEXT, &o.system, "TEXT", "system prompt", 0, 0},
         {"predict", 'n', PITH_CLI_INT, &o.max_tokens, "N",
@@ -139,7 +141,8 @@ int pith_command_chat(int argc, char **argv) {
     };
     pith_cli_model_options(&o.model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
-    pith_cli_sampler_options(&o.sampler, table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS);
+    pith_cli_adapter_options(&o.model, rest);
+    pith_cli_sampler_options(&o.sampler, rest + PITH_CLI_ADAPTER_OPTIONS);
     pith_cli_command command = {"pith chat -m MODEL [options]",
                                 "Talks with a model in the terminal.", table,
                                 sizeof table / sizeof table[0], pith_chat_commands_text};

@@ -33,6 +33,8 @@ static json_t *note_list(const char *notes) {
 
 json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
     const pith_generation *made = reply->made;
+    json_t *notes = note_list(pith_model_describe(reply->model).notes);
+    pith_cli_note_adapters(reply->session, notes);
     const int32_t *end = pith_session_ids(reply->session) + pith_session_length(reply->session);
     return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:I, s:o}", "text",
                      pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size),
@@ -40,8 +42,7 @@ json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
                      "prompt_ids", pith_cli_json_ids(reply->prompt_ids, made->n_prompt),
                      "stop_reason", stop_text(made->stop), "timings", timings(made), "backend",
                      pith_engine_describe(reply->engine).backend, "peak_bytes",
-                     (json_int_t)pith_memory_peak(), "notes",
-                     note_list(pith_model_describe(reply->model).notes));
+                     (json_int_t)pith_memory_peak(), "notes", notes);
 }
 
 static double per_second(size_t n, double ms) {

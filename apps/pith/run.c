@@ -42,7 +42,8 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
 
 enum {
     OWN_OPTIONS = 11,
-    N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + OWN_OPTIONS
+    N_OPTIONS =
+        PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS + OWN_OPTIONS
 };
 
 static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -67,7 +68,9 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
     };
     pith_cli_model_options(&o->model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
-    pith_cli_sampler_options(&o->sampler, table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS);
+    pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
+    pith_cli_adapter_options(&o->model, rest);
+    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_ADAPTER_OPTIONS);
 }
 
 /* The file, a blank line, the words: small models answer best what was asked last, and a file that

@@ -142,7 +142,8 @@ pith_status pith_engine_measure_parts(const pith_model *model, const pith_engine
                                   .step_limit = (int32_t)engine->step_limit,
                                   .kv_bytes = engine->kv_bytes,
                                   .workspace_bytes = engine->workspace_bytes,
-                                  .decode_threads = engine->backend.decode_threads};
+                                  .decode_threads = engine->backend.decode_threads,
+                                  .adapter_rank_limit = (int32_t)engine->backend.adapter_rank};
     pith_engine_close(engine);
     return status;
 }
@@ -166,5 +167,6 @@ pith_engine_info pith_engine_get_info(const pith_engine *engine) {
                               .backend = pith_runner_name(engine->runner),
                               .kv_bytes = engine->kv_bytes,
                               .workspace_bytes = engine->workspace_bytes,
-                              .decode_threads = engine->backend.decode_threads};
+                              .decode_threads = engine->backend.decode_threads,
+                              .adapter_rank_limit = (int32_t)engine->backend.adapter_rank};
 }

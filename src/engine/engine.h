@@ -8,7 +8,7 @@
  * Invariant: tokens in KV <= length <= n_ctx, and everything is allocated when the engine is
  * made: running a step and making a token allocate nothing. Arguments were checked by src/api;
  * numbers that depend on the model are checked here. Read next: engine.c (making one), session.c
- * (steps), generate.c (replies), estimate.c (before loading). */
+ * (steps), session_adapters.c, generate.c (replies), estimate.c (before loading). */
 #ifndef PITH_ENGINE_ENGINE_H
 #define PITH_ENGINE_ENGINE_H
 
@@ -26,7 +26,9 @@ enum {
     PITH_ENGINE_DEFAULT_CONTEXT = 4096, /* tokens */
     PITH_ENGINE_DEFAULT_STEP = 256,     /* rows */
     PITH_ENGINE_FAST_LEAST = 64,        /* new tokens of a feed from which on it has fast rows */
-    PITH_ENGINE_FIRST_EXACT = 4         /* positions that are exact all the same */
+    PITH_ENGINE_FIRST_EXACT = 4,        /* positions that are exact all the same */
+    PITH_ENGINE_DEFAULT_ADAPTER_RANK = 64,
+    PITH_ENGINE_MAX_ADAPTER_RANK = 8192
 };
 
 struct pith_session {
@@ -40,6 +42,9 @@ struct pith_session {
     /* Set from any thread or signal handler, cleared by the call that it stops. */
     atomic_int cancelled;
     pith_detok detok; /* lent to the reply being made, so that a token needs no allocation */
+    /* What steps of the session are given; holders[i] is held and owns adapters.delta[i]. */
+    pith_adapter_set adapters;
+    pith_adapter *holders[PITH_ADAPTERS_MAX];
 };
 
 struct pith_engine {
@@ -96,6 +101,21 @@ pith_status pith_session_feed(pith_session *session, const int32_t *ids, size_t 
 void pith_session_cut(pith_session *session, size_t n_keep);
 /* True when somebody asked to stop; clears the request. */
 bool pith_session_take_cancel(pith_session *session);
+
+/* ---- Adapters of a session (session_adapters.c) ---- */
+
+/* pith_session_set_adapters of pith.h; adapters: [n], none NULL. */
+pith_status pith_session_adapt(pith_session *session, pith_adapter *const *adapters,
+                               const float *scales, size_t n, pith_error *error);
+/* Lets go of all of them, without looking at the tokens: for a session that begins or ends. */
+void pith_session_drop_adapters(pith_session *session);
+/* To be called when tokens were appended, before they are computed: where an activated adapter
+ * begins among the first `length` ids. What was computed otherwise leaves the KV cache. */
+void pith_session_aim_adapters(pith_session *session, size_t length);
+/* For pith_step.adapters: NULL while the session has none. */
+static inline const pith_adapter_set *pith_session_adapters(const pith_session *session) {
+    return session->adapters.n ? &session->adapters : NULL;
+}
 
 /* Ids that somebody else owns. */
 typedef struct pith_id_span {

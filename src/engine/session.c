@@ -37,6 +37,7 @@ pith_status pith_session_open(pith_engine *engine, pith_session **out, pith_erro
 
 void pith_session_close(pith_session *session) {
     if (!session || !session->is_open) return;
+    pith_session_drop_adapters(session);
     pith_kv_sequence_free(session->kv);
     session->kv = NULL;
     session->is_open = false;
@@ -87,6 +88,7 @@ static pith_status run_step(step_sink *sink, uint32_t n, uint32_t first_out, pit
     pith_kv_sequence_tables(session->kv, engine->tables);
     for (uint32_t i = 0; i < n; i++) engine->positions[i] = (int32_t)(start + i);
     for (uint32_t i = 0; i < n; i++) engine->is_fast[i] = start + i >= sink->first_fast;
+    const pith_adapter_set *adapters = pith_session_adapters(session);
     for (uint32_t i = first_out; i < n; i++) engine->out_rows[i - first_out] = (int32_t)i;
     pith_step step = {.n = n,
                       .n_out = n - first_out,
@@ -97,6 +99,7 @@ static pith_status run_step(step_sink *sink, uint32_t n, uint32_t first_out, pit
                       .is_fast = start + n > sink->first_fast ? engine->is_fast : NULL,
                       .out_rows = engine->out_rows,
                       .tables = engine->tables,
+                      .adapters = adapters ? &adapters : NULL,
                       .on_logits = take_logits,
                       .user = sink};
     status = pith_runner_run(engine->runner, &step, error);
@@ -165,6 +168,7 @@ pith_status pith_session_feed(pith_session *session, const int32_t *ids, size_t 
     if (n_ids > 0) {
         memcpy(session->ids + held, ids, n_ids * sizeof *ids);
         session->has_logits = false;
+        pith_session_aim_adapters(session, end);
     }
     step_sink sink = {.session = session,
                       .watch = watch ? watch : &nobody,
