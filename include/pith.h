@@ -296,6 +296,9 @@ typedef struct pith_engine_options {
     /* of the threads, for steps of one or two rows (decoding), which memory's speed bounds; 0: all
      */
     int32_t decode_threads;
+    /* sum of the ranks of a session's adapters, each rounded up to 16, that there is workspace for;
+     * 0: 64, negative: none */
+    int32_t adapter_rank_limit;
 } pith_engine_options;
 
 /* Bytes that pith_engine_new would allocate: KV and workspace, without weights. */
@@ -312,6 +315,7 @@ typedef struct pith_engine_info {
     const char *backend;                              /* "cpu avx512" */
     uint64_t kv_bytes, workspace_bytes;
     int32_t decode_threads; /* of n_threads */
+    int32_t adapter_rank_limit;
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
 
@@ -344,6 +348,66 @@ PITH_API const float *pith_session_logits(const pith_session *session);
  * May be called from any thread and from a signal handler. The request is consumed by the call it
  * stops. */
 PITH_API void pith_session_cancel(pith_session *session);
+
+/* ---- Adapters ------------------------------------------------------------------------------- */
+
+/* What is added to a model's results: a LoRA, or control vectors. Immutable; it refers to its
+ * model, whose weights are neither copied nor changed, and may be shared by its sessions. */
+typedef struct pith_adapter pith_adapter;
+
+enum {
+    PITH_ADAPTER_MAX_RANK = 1024,
+    PITH_SESSION_MAX_ADAPTERS = 32 /* of one session */
+};
+
+typedef enum pith_adapter_kind {
+    PITH_ADAPTER_LORA = 0,
+    PITH_ADAPTER_CONTROL = 1 /* vectors added to the residual stream at the end of layers */
+} pith_adapter_kind;
+
+typedef struct pith_adapter_options {
+    size_t size;
+    /* control vectors: the layers, from 0, whose vectors are used; 0 and 0: all */
+    int32_t first_layer, last_layer;
+    uint64_t memory_limit; /* bytes that it may take; 0: what the system can give */
+} pith_adapter_options;
+
+typedef struct pith_adapter_info {
+    pith_adapter_kind kind;
+    const char *name;          /* general.name, else that of the file or folder */
+    const char *task;          /* adapter.lora.task_name or "" */
+    const char *prompt_prefix; /* adapter.lora.prompt_prefix or "" */
+    int32_t rank;              /* LoRA: the largest; 0: control vectors */
+    int32_t n_tensors;         /* matrices or layers that it adds to */
+    uint64_t bytes;            /* in memory */
+    uint64_t content_key;      /* hash of all that it adds */
+    /* activated LoRA: ids that switch it on, NULL and 0: always on (pith_session_set_adapters) */
+    const int32_t *invocation;
+    size_t n_invocation;
+} pith_adapter_info;
+
+/* path: a GGUF file (LoRA or control vectors), or a PEFT folder with adapter_config.json and
+ * adapter_model.safetensors. What does not belong to the model, or could not be applied whole, is
+ * refused by name (PITH_ERROR_FORMAT, PITH_ERROR_UNSUPPORTED). options may be NULL. */
+PITH_API pith_status pith_adapter_open(const pith_model *model, const char *path,
+                                       const pith_adapter_options *options, pith_adapter **out,
+                                       pith_error *error);
+/* NULL is allowed. Sessions that use it keep it until they take others or are freed; the model must
+ * be closed after that. */
+PITH_API void pith_adapter_free(pith_adapter *adapter);
+PITH_API pith_adapter_info pith_adapter_describe(const pith_adapter *adapter);
+/* What the session is computed with from now on: for each adapter its scale times what it adds, in
+ * this order. scales: [n], NULL: all 1; those of scale 0 are left out. n 0: none. Between calls
+ * only. Where this changes anything, the session forgets its tokens, which were computed otherwise.
+ * PITH_ERROR_LIMIT when the ranks are over the engine's adapter_rank_limit.
+ * An activated LoRA is used alone, and acts from one token before the last place on where its
+ * invocation stands in the session's ids: not at all where it stands nowhere. */
+PITH_API pith_status pith_session_set_adapters(pith_session *session, pith_adapter *const *adapters,
+                                               const float *scales, size_t n, pith_error *error);
+
+/* The index-th of them; false past the end. */
+PITH_API bool pith_session_adapter_at(const pith_session *session, size_t index,
+                                      const pith_adapter **adapter, float *scale);
 
 /* ---- Sampling ------------------------------------------------------------------------------- */
 

@@ -31,6 +31,7 @@ static void print_reply(pith_chat_state *s) {
     const int32_t *end = pith_session_ids(chat->session) + pith_session_length(chat->session);
     pith_cli_reply reply = {.model = chat->model,
                             .engine = s->engine,
+                            .session = chat->session,
                             .ids = end - chat->last.n_predicted,
                             .prompt_ids = chat->ids,
                             .text = pith_chat_last_text(chat),
@@ -161,7 +162,9 @@ enum { OWN_OPTIONS = 7 };
 
 int pith_command_chat(int argc, char **argv) {
     chat_options o = {0};
-    pith_cli_option table[PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS + PITH_CLI_SAMPLER_OPTIONS];
+    pith_cli_option table[PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
+                          PITH_CLI_SAMPLER_OPTIONS];
+    pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
     const pith_cli_option own[OWN_OPTIONS] = {
         {"system", 's', PITH_CLI_TEXT, &o.system, "TEXT", "system prompt", 0, 0},
         {"predict", 'n', PITH_CLI_INT, &o.max_tokens, "N",
@@ -178,7 +181,8 @@ int pith_command_chat(int argc, char **argv) {
     };
     pith_cli_model_options(&o.model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
-    pith_cli_sampler_options(&o.sampler, table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS);
+    pith_cli_adapter_options(&o.model, rest);
+    pith_cli_sampler_options(&o.sampler, rest + PITH_CLI_ADAPTER_OPTIONS);
     pith_cli_command command = {"pith chat -m MODEL [options]",
                                 "Talks with a model in the terminal.", table,
                                 sizeof table / sizeof table[0], pith_chat_commands_text};

@@ -17,14 +17,21 @@ enum { PITH_EXIT_OK = 0, PITH_EXIT_FAILURE = 1, PITH_EXIT_USAGE = 2 };
 
 /* ---- Options (options.c) ---- */
 typedef enum pith_cli_kind {
-    PITH_CLI_FLAG,  /* bool *target */
-    PITH_CLI_TEXT,  /* const char **target */
-    PITH_CLI_INT,   /* int32_t *target, min..max */
-    PITH_CLI_FLOAT, /* float *target, min..max */
-    PITH_CLI_SIZE,  /* uint64_t *target: 512M, 2G, bytes */
-    PITH_CLI_SEED,  /* uint64_t *target */
-    PITH_CLI_CHOICE /* int *target: index into choices ("a|b|c") */
+    PITH_CLI_FLAG,   /* bool *target */
+    PITH_CLI_TEXT,   /* const char **target */
+    PITH_CLI_INT,    /* int32_t *target, min..max */
+    PITH_CLI_FLOAT,  /* float *target, min..max */
+    PITH_CLI_SIZE,   /* uint64_t *target: 512M, 2G, bytes */
+    PITH_CLI_SEED,   /* uint64_t *target */
+    PITH_CLI_CHOICE, /* int *target: index into choices ("a|b|c") */
+    PITH_CLI_LIST    /* pith_cli_list *target: may be given again and again */
 } pith_cli_kind;
+
+enum { PITH_CLI_LIST_MAX = PITH_SESSION_MAX_ADAPTERS };
+typedef struct pith_cli_list {
+    const char *items[PITH_CLI_LIST_MAX];
+    size_t n;
+} pith_cli_list;
 
 typedef struct pith_cli_option {
     const char *name; /* "threads": --threads */
@@ -66,6 +73,7 @@ typedef struct pith_cli_model {
     int32_t n_ctx, n_threads, step_limit;
     int32_t n_ctx_wanted; /* where --ctx says nothing; 0: the model's, at most 4096 */
     uint64_t memory;
+    pith_cli_list loras, controls; /* of pith_cli_adapter_options */
 } pith_cli_model;
 
 enum { PITH_CLI_MODEL_OPTIONS = 10 };
@@ -84,8 +92,8 @@ char *pith_cli_models_folder(void);
  * open. */
 int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values,
                         bool vocab_only, pith_model **model);
-/* n_ctx_wanted: the context where --ctx says nothing; 0: the model's, at most 4096. Exit code, or
- * -1 when both are open. */
+/* n_ctx_wanted: the context where --ctx says nothing; 0: the model's, at most 4096. The session has
+ * the adapters that were asked for. Exit code, or -1 when both are open. */
 int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                          int32_t n_ctx_wanted, pith_engine **engine, pith_session **session);
 /* Holds weights, KV and workspace together against --memory, before anything is loaded
@@ -106,6 +114,34 @@ pith_cli_option pith_cli_draft_option(pith_cli_draft *draft);
 int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
                         const pith_engine *engine, pith_cli_draft *draft);
 void pith_cli_draft_close(pith_cli_draft *draft);
+
+/* ---- Adapters (adapter_option.c): --lora --control-vector ---- */
+enum { PITH_CLI_ADAPTER_OPTIONS = 2 };
+void pith_cli_adapter_options(pith_cli_model *values,
+                              pith_cli_option out[PITH_CLI_ADAPTER_OPTIONS]);
+
+/* "FILE:SCALE:FIRST-LAST" taken apart. */
+typedef struct pith_cli_adapter_spec {
+    size_t path_size; /* of the text: what is in front of the numbers */
+    float scale;      /* 1 where it is not given */
+    int32_t first, last;
+} pith_cli_adapter_spec;
+/* with_layers: FIRST-LAST may follow. What does not read as numbers belongs to the path. */
+pith_cli_adapter_spec pith_cli_parse_adapter(const char *text, bool with_layers);
+
+typedef struct pith_cli_adapters {
+    pith_adapter *items[PITH_SESSION_MAX_ADAPTERS];
+    float scales[PITH_SESSION_MAX_ADAPTERS];
+    size_t n;
+    int32_t rank;   /* that an engine needs room for; 0: none */
+    uint64_t bytes; /* in memory */
+} pith_cli_adapters;
+/* Opens what --lora and --control-vector name. Exit code, or -1. Closed in every case. */
+int pith_cli_open_adapters(const pith_cli_model *values, const pith_model *model,
+                           pith_cli_adapters *out);
+void pith_cli_close_adapters(pith_cli_adapters *adapters);
+/* One line for each adapter of a session, "adapter NAME: ...", into a list of JSON strings. */
+void pith_cli_note_adapters(const pith_session *session, json_t *notes);
 
 /* ---- Sampling (sampler_option.c): --temp --top-k --top-p --min-p, penalties, --seed ---- */
 enum { PITH_CLI_SAMPLER_OPTIONS = 8 };
@@ -163,6 +199,7 @@ int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_e
 typedef struct pith_cli_reply {
     const pith_model *model;
     const pith_engine *engine;
+    const pith_session *session;
     const int32_t *prompt_ids; /* [made->n_prompt] */
     const int32_t *ids;        /* [made->n_predicted] */
     pith_span text;

@@ -38,14 +38,15 @@ static json_t *note_list(const char *notes, const pith_generation *made) {
 
 json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
     const pith_generation *made = reply->made;
+    json_t *notes = note_list(pith_model_describe(reply->model).notes, made);
+    pith_cli_note_adapters(reply->session, notes);
     return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:I, s:o}", "text",
                      pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size),
                      "ids", pith_cli_json_ids(reply->ids, made->n_predicted), "prompt_ids",
                      pith_cli_json_ids(reply->prompt_ids, made->n_prompt), "stop_reason",
                      stop_text(made->stop), "timings", timings(made), "backend",
                      pith_engine_describe(reply->engine).backend, "peak_bytes",
-                     (json_int_t)pith_memory_peak(), "notes",
-                     note_list(pith_model_describe(reply->model).notes, made));
+                     (json_int_t)pith_memory_peak(), "notes", notes);
 }
 
 static double per_second(size_t n, double ms) {

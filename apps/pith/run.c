@@ -46,7 +46,8 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
 
 enum {
     OWN_OPTIONS = 14,
-    N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + OWN_OPTIONS
+    N_OPTIONS =
+        PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS + OWN_OPTIONS
 };
 
 static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -76,7 +77,9 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
     };
     pith_cli_model_options(&o->model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
-    pith_cli_sampler_options(&o->sampler, table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS);
+    pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
+    pith_cli_adapter_options(&o->model, rest);
+    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_ADAPTER_OPTIONS);
 }
 
 /* The file, a blank line, the words: small models answer best what was asked last, and a file that
@@ -170,6 +173,7 @@ static int print_result(const run_options *o, const run_state *s) {
     }
     pith_cli_reply reply = {.model = s->model,
                             .engine = s->engine,
+                            .session = s->session,
                             .ids = (const int32_t *)(const void *)s->output.ids.data,
                             .prompt_ids = s->ids,
                             .text = {text->data, text->size},

@@ -42,10 +42,12 @@ static pith_status make_arrays(pith_engine *engine, pith_error *error) {
     engine->out_rows = pith_alloc_array(engine->step_limit, sizeof *engine->out_rows);
     engine->is_fast = pith_alloc_zero(engine->step_limit, sizeof *engine->is_fast);
     engine->tables = pith_alloc_zero(n * engine->layout.n_group, sizeof *engine->tables);
+    engine->adapters = pith_alloc_zero(n, sizeof *engine->adapters);
     engine->replies = pith_alloc_zero(n, sizeof(pith_reply *));
     engine->parts = pith_alloc_zero(n, sizeof(pith_part));
     bool has_rows = engine->tokens && engine->positions && engine->sequence && engine->out_rows &&
-                    engine->is_fast && engine->tables && engine->replies && engine->parts;
+                    engine->is_fast && engine->adapters && engine->tables && engine->replies &&
+                    engine->parts;
     if (!engine->sessions || !engine->ids || !engine->logits || !has_rows) {
         return pith_fail_memory(error, "sessions", pith_engine_array_bytes(engine));
     }
@@ -116,6 +118,7 @@ void pith_engine_close(pith_engine *engine) {
     pith_free(engine->out_rows);
     pith_free(engine->is_fast);
     pith_free(engine->tables);
+    pith_free(engine->adapters);
     pith_free(engine->replies);
     pith_free(engine->parts);
     pith_free(engine);
@@ -150,7 +153,8 @@ pith_status pith_engine_measure_parts(const pith_model *model, const pith_engine
                                   .step_limit = (int32_t)engine->step_limit,
                                   .kv_bytes = engine->kv_bytes,
                                   .workspace_bytes = engine->workspace_bytes,
-                                  .decode_threads = engine->backend.decode_threads};
+                                  .decode_threads = engine->backend.decode_threads,
+                                  .adapter_rank_limit = (int32_t)engine->backend.adapter_rank};
     pith_engine_close(engine);
     return status;
 }
@@ -174,5 +178,6 @@ pith_engine_info pith_engine_get_info(const pith_engine *engine) {
                               .backend = pith_runner_name(engine->runner),
                               .kv_bytes = engine->kv_bytes,
                               .workspace_bytes = engine->workspace_bytes,
-                              .decode_threads = engine->backend.decode_threads};
+                              .decode_threads = engine->backend.decode_threads,
+                              .adapter_rank_limit = (int32_t)engine->backend.adapter_rank};
 }

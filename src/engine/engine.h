@@ -8,7 +8,8 @@
  * Invariant: tokens in KV <= length <= n_ctx, and everything is allocated when the engine is
  * made: running a step and making a token allocate nothing. Arguments were checked by src/api;
  * numbers that depend on the model are checked here. Read next: engine.c (making one), session.c
- * (feeds), step.c (steps), reply.c and schedule.c (replies), estimate.c (before loading). */
+ * (feeds), session_adapters.c, step.c (steps), reply.c and schedule.c (replies), estimate.c (before
+ * loading). */
 #ifndef PITH_ENGINE_ENGINE_H
 #define PITH_ENGINE_ENGINE_H
 
@@ -27,7 +28,9 @@ enum {
     PITH_ENGINE_DEFAULT_CONTEXT = 4096, /* tokens */
     PITH_ENGINE_DEFAULT_STEP = 256,     /* rows */
     PITH_ENGINE_FAST_LEAST = 64,        /* new tokens of a feed from which on it has fast rows */
-    PITH_ENGINE_FIRST_EXACT = 4         /* positions that are exact all the same */
+    PITH_ENGINE_FIRST_EXACT = 4,        /* positions that are exact all the same */
+    PITH_ENGINE_DEFAULT_ADAPTER_RANK = 64,
+    PITH_ENGINE_MAX_ADAPTER_RANK = 8192
 };
 
 struct pith_session {
@@ -43,6 +46,9 @@ struct pith_session {
     pith_detok detok;       /* lent to the reply being made, so that a token needs no allocation */
     pith_reply *reply;      /* the one being made, or NULL */
     uint64_t checked_draft; /* content key of a model that has the same vocabulary; 0: none */
+    /* What steps of the session are given; holders[i] is held and owns adapters.delta[i]. */
+    pith_adapter_set adapters;
+    pith_adapter *holders[PITH_ADAPTERS_MAX];
 };
 
 struct pith_engine {
@@ -61,11 +67,12 @@ struct pith_engine {
     float *logits;          /* [n_sessions, n_vocab] */
     /* [step_limit], of the step being run */
     int32_t *tokens, *positions, *sequence, *out_rows;
-    bool *is_fast;            /* the same */
-    pith_kv_table *tables;    /* [n_sessions, n_group] */
-    struct pith_part *parts;  /* [n_sessions], of the step being made */
-    pith_reply **replies;     /* [n_sessions], those being made, in the order they came */
-    uint32_t n_replies, turn; /* turn: which of them comes first in the next step */
+    bool *is_fast;                     /* the same */
+    pith_kv_table *tables;             /* [n_sessions, n_group] */
+    const pith_adapter_set **adapters; /* [n_sessions], of the step being run */
+    struct pith_part *parts;           /* [n_sessions], of the step being made */
+    pith_reply **replies;              /* [n_sessions], those being made, in the order they came */
+    uint32_t n_replies, turn;          /* turn: which of them comes first in the next step */
     pith_pace pace;
     size_t max_token_bytes; /* longest text of a token */
 };
@@ -109,6 +116,25 @@ pith_status pith_session_feed(pith_session *session, const int32_t *ids, size_t 
 void pith_session_cut(pith_session *session, size_t n_keep);
 /* True when somebody asked to stop; clears the request. */
 bool pith_session_take_cancel(pith_session *session);
+
+/* ---- Adapters of a session (session_adapters.c) ---- */
+
+/* pith_session_set_adapters of pith.h; adapters: [n], none NULL. */
+pith_status pith_session_adapt(pith_session *session, pith_adapter *const *adapters,
+                               const float *scales, size_t n, pith_error *error);
+/* Lets go of all of them, without looking at the tokens: for a session that begins or ends. */
+void pith_session_drop_adapters(pith_session *session);
+/* `to` (which has none) gets those of `from`, at the same places. */
+void pith_session_copy_adapters(pith_session *to, const pith_session *from);
+/* Whether both compute the positions before n with the same. */
+bool pith_session_same_adapters(const pith_session *a, const pith_session *b, size_t n);
+/* To be called when tokens were appended, before they are computed: where an activated adapter
+ * begins among the first `length` ids. What was computed otherwise leaves the KV cache. */
+void pith_session_aim_adapters(pith_session *session, size_t length);
+/* For pith_step.adapters: NULL while the session has none. */
+static inline const pith_adapter_set *pith_session_adapters(const pith_session *session) {
+    return session->adapters.n ? &session->adapters : NULL;
+}
 
 /* Ids that somebody else owns. */
 typedef struct pith_id_span {

@@ -157,6 +157,7 @@ static bool shift(pith_reply *r) {
     session->length -= drop;
     session->has_logits = false;
     pith_kv_sequence_truncate(session->kv, (uint32_t)keep);
+    pith_session_aim_adapters(session, session->length);
     r->out.n_dropped += drop;
     r->phase = PITH_REPLY_READING;
     r->first_fast = pith_engine_first_fast(session->engine, keep, session->length - keep);
@@ -322,7 +323,7 @@ static size_t take_shared(pith_session *session, pith_id_span prompt, size_t sam
         if (!other->is_open || other == session) continue;
         size_t n = common(prompt, other->ids, pith_kv_sequence_length(other->kv));
         if (n == prompt.size) n--; /* the last token gives the logits */
-        if (n < best) continue;
+        if (n < best || !pith_session_same_adapters(session, other, n)) continue;
         best = n;
         from = other;
     }
@@ -343,9 +344,10 @@ static void read_on_from(pith_reply *r, pith_id_span prompt) {
     if (!ready) same = take_shared(session, prompt, same);
     if (session->length > same) pith_session_cut(session, same);
     r->held = same;
-    r->out.n_cached = ready ? prompt.size : pith_kv_sequence_length(session->kv);
     memcpy(session->ids + same, prompt.data + same, (prompt.size - same) * sizeof *prompt.data);
     session->length = prompt.size;
+    if (!ready) pith_session_aim_adapters(session, prompt.size);
+    r->out.n_cached = ready ? prompt.size : pith_kv_sequence_length(session->kv);
     r->first_fast = pith_engine_first_fast(session->engine, same, prompt.size - same);
     if (!ready) session->has_logits = false;
 }
