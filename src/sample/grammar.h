@@ -64,9 +64,17 @@ void pith_grammar_define(pith_grammar_builder *builder, pith_grammar_rule rule,
 pith_status pith_grammar_build(pith_grammar_builder *builder, pith_grammar_node root,
                                pith_grammar **out, pith_error *error);
 
+/* What a grammar's token terminals need to know of the vocabulary. */
+typedef struct pith_grammar_tokens {
+    void *user;
+    /* The id of a text that is one token, control tokens included; -1: it is not. */
+    int32_t (*find)(void *user, const char *text, size_t size);
+} pith_grammar_tokens;
+
 /* From source texts. Errors name line and column (GBNF), offset (regex) or the JSON path. */
-pith_status pith_grammar_from_gbnf(const char *text, size_t size, pith_grammar **out,
-                                   pith_error *error);
+/* tokens: NULL where there is no vocabulary; then terminals like <think> are refused. */
+pith_status pith_grammar_from_gbnf(const char *text, size_t size, const pith_grammar_tokens *tokens,
+                                   pith_grammar **out, pith_error *error);
 pith_status pith_grammar_from_schema(const char *json, size_t size, pith_grammar **out,
                                      pith_error *error);
 pith_status pith_grammar_from_regex(const char *text, size_t size, pith_grammar **out,
