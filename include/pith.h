@@ -3,7 +3,7 @@
  * pith: run language models on the user's own device.
  *
  * This header is the whole public interface. Read it from top to bottom: errors, files, models,
- * text, engines and sessions, sampling, generation, measuring. The program `pith` is written with
+ * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is written with
  * it alone.
  *
  * Rules that hold everywhere
@@ -374,6 +374,29 @@ PITH_API void pith_sampler_free(pith_sampler *sampler);
 PITH_API int32_t pith_sampler_next(pith_sampler *sampler, const float *logits);
 /* Tells the sampler about tokens it did not draw (a prompt), for the penalties. */
 PITH_API void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
+
+/* ---- Constrained output --------------------------------------------------------------------- */
+
+/* Which texts a reply may be. Every token keeps the text one that can still be completed, and the
+ * reply can end where it is complete. What cannot be enforced is refused when the grammar is made.
+ * Immutable: threads may share it. It may be freed while it is used. */
+typedef struct pith_grammar pith_grammar;
+
+typedef enum pith_grammar_kind {
+    /* the notation of llama.cpp's grammar files: root ::= "yes" | "no" | [0-9]{1,3} */
+    PITH_GRAMMAR_GBNF = 0,
+    PITH_GRAMMAR_JSON_SCHEMA = 1, /* draft 2020-12, as JSON text; errors name the path */
+    PITH_GRAMMAR_REGEX = 2,       /* as in ECMAScript; it matches the whole reply */
+    PITH_GRAMMAR_CHOICES = 3      /* one of the lines of the text */
+} pith_grammar_kind;
+
+/* model: whose tokens a GBNF grammar names (<think>, <[1234]>), which then fits that model alone;
+ * may be NULL. text: at most 1 MiB. PITH_ERROR_FORMAT says where the text is wrong,
+ * PITH_ERROR_UNSUPPORTED what of it cannot be enforced, PITH_ERROR_LIMIT what grew too large. */
+PITH_API pith_status pith_grammar_new(const pith_model *model, pith_grammar_kind kind,
+                                      const char *text, size_t size, pith_grammar **out,
+                                      pith_error *error);
+PITH_API void pith_grammar_free(pith_grammar *grammar); /* NULL is allowed */
 
 /* ---- Generation ----------------------------------------------------------------------------- */
 

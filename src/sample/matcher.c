@@ -230,3 +230,17 @@ size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity) 
 const char *pith_matcher_failed(const pith_matcher *matcher) {
     return matcher->failed;
 }
+
+/* ---- as a filter ---- */
+
+static bool filter_allows(void *user, int32_t id) {
+    return pith_matcher_allows(user, id);
+}
+
+static const uint32_t *filter_mask(void *user) {
+    return pith_matcher_mask(user);
+}
+
+pith_token_filter pith_matcher_filter(pith_matcher *matcher) {
+    return (pith_token_filter){matcher, filter_allows, filter_mask};
+}

@@ -3,8 +3,8 @@
  * fit the grammars.
  *   bench_grammar MODEL.gguf [-v]          -v: every mask with its text
  * Each text is followed three times by one matcher: "first" learns everything, "again" knows the grammar's states. */
-#include "api/api_text.h"
 #include "base/clock.h"
+#include "engine/engine.h"
 #include "sample/grammar.h"
 
 #include <stdio.h>
@@ -141,24 +141,6 @@ static pith_grammar *choices(void) {
     return grammar;
 }
 
-static pith_token_trie *trie_of(const pith_model *model) {
-    int32_t n = pith_model_describe(model).n_vocab;
-    pith_span *pieces = calloc((size_t)n, sizeof *pieces);
-    bool *is_end = calloc((size_t)n, sizeof *is_end);
-    pith_token_trie *trie = NULL;
-    if (pieces == NULL || is_end == NULL) exit(1);
-    for (int32_t id = 0; id < n; id++) {
-        is_end[id] = pith_token_is_end(model, id);
-        if (!pith_token_is_control(model, id)) pieces[id].data = pith_token_text(model, id, &pieces[id].size);
-    }
-    uint64_t start = pith_clock_ns();
-    if (pith_token_trie_new(pieces, is_end, n, &trie, NULL) != PITH_OK) exit(1);
-    printf("vocabulary of %d, trie made in %.0f us\n", n, us_since(start));
-    free(pieces);
-    free(is_end);
-    return trie;
-}
-
 int main(int argc, char **argv) {
     static char string_text[1100];
     pith_model_options options = {.size = sizeof options, .vocab_only = true};
@@ -169,14 +151,16 @@ int main(int argc, char **argv) {
         fprintf(stderr, "bench_grammar MODEL.gguf [-v]: %s\n", argc < 2 ? "no model" : error.text);
         return 2;
     }
-    pith_token_trie *trie = trie_of(model);
+    const pith_token_trie *trie = NULL;
+    uint64_t start = pith_clock_ns();
+    if (pith_model_get_trie(model, &trie, &error) != PITH_OK) return 1;
+    printf("vocabulary of %d, trie made in %.0f us\n", pith_model_describe(model).n_vocab, us_since(start));
     for (size_t i = 0; i < 1002; i++) string_text[i] = (char)(i % 7 == 6 ? ' ' : 'a' + (char)(i * i % 26));
     string_text[0] = string_text[1001] = '"';
     bench("JSON object", gbnf(json_grammar), model, trie, json_text, verbose);
     bench("schema", gbnf(schema_grammar), model, trie, schema_text, verbose);
     bench("string of at most 1000", gbnf(string_grammar), model, trie, string_text, verbose);
     bench("1000 choices", choices(), model, trie, "the mountain number 994", verbose);
-    pith_token_trie_free(trie);
     pith_model_close(model);
     return 0;
 }
