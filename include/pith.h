@@ -3,7 +3,7 @@
  * pith: run language models on the user's own device.
  *
  * This header is the whole public interface. Read it from top to bottom: errors, files, models,
- * text, engines and sessions, sampling, generation, measuring. The program `pith` is written with
+ * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is written with
  * it alone.
  *
  * Rules that hold everywhere
@@ -527,6 +527,29 @@ enum { PITH_LOGPROBS_MAX = 20 };
  * outside the vocabulary; the same pass serves both. logprob and top may be NULL. */
 PITH_API size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *logprob,
                               pith_logprob *top, int32_t n_top);
+
+/* ---- Constrained output --------------------------------------------------------------------- */
+
+/* Which texts a reply may be. Every token keeps the text one that can still be completed, and the
+ * reply can end where it is complete. What cannot be enforced is refused when the grammar is made.
+ * Immutable: threads may share it. It may be freed while it is used. */
+typedef struct pith_grammar pith_grammar;
+
+typedef enum pith_grammar_kind {
+    /* the notation of llama.cpp's grammar files: root ::= "yes" | "no" | [0-9]{1,3} */
+    PITH_GRAMMAR_GBNF = 0,
+    PITH_GRAMMAR_JSON_SCHEMA = 1, /* draft 2020-12, as JSON text; errors name the path */
+    PITH_GRAMMAR_REGEX = 2,       /* as in ECMAScript; it matches the whole reply */
+    PITH_GRAMMAR_CHOICES = 3      /* one of the lines of the text */
+} pith_grammar_kind;
+
+/* model: whose tokens a GBNF grammar names (<think>, <[1234]>), which then fits that model alone;
+ * may be NULL. text: at most 1 MiB. PITH_ERROR_FORMAT says where the text is wrong,
+ * PITH_ERROR_UNSUPPORTED what of it cannot be enforced, PITH_ERROR_LIMIT what grew too large. */
+PITH_API pith_status pith_grammar_new(const pith_model *model, pith_grammar_kind kind,
+                                      const char *text, size_t size, pith_grammar **out,
+                                      pith_error *error);
+PITH_API void pith_grammar_free(pith_grammar *grammar); /* NULL is allowed */
 
 /* ---- Generation ----------------------------------------------------------------------------- */
 

@@ -193,4 +193,15 @@ void pith_stop_text_drop(pith_stop_text *text, size_t n);
 /* The control token that the model's chat template puts after a reply; -1 when it does not show. */
 int32_t pith_turn_end_find(const pith_model *model);
 
+/* ---- Constrained output (model_trie.c) ---- */
+
+/* The model's vocabulary for a matcher (sample/grammar.h): made when first asked for, kept with the
+ * model. Any thread may ask. */
+pith_status pith_model_get_trie(const pith_model *model, const struct pith_token_trie **out,
+                                pith_error *error);
+/* Before pith_model_free, when nobody asks any more. */
+void pith_model_drop_trie(pith_model *model);
+/* The id of a text that is one token as a whole, control tokens included; -1: it is not. */
+int32_t pith_model_find_token(const pith_model *model, pith_span text);
+
 #endif

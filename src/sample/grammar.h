@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "sample/sample.h"
 
 /* Published limits. */
 enum {
@@ -25,7 +26,7 @@ enum {
     PITH_GRAMMAR_MAX_NESTING = 1024   /* of a source text */
 };
 
-typedef struct pith_grammar pith_grammar; /* public name; reference counted */
+/* pith_grammar is a public type of pith.h; here it is counted by its owners. */
 
 /* ---- Building ---- */
 
@@ -64,9 +65,17 @@ void pith_grammar_define(pith_grammar_builder *builder, pith_grammar_rule rule,
 pith_status pith_grammar_build(pith_grammar_builder *builder, pith_grammar_node root,
                                pith_grammar **out, pith_error *error);
 
+/* What a grammar's token terminals need to know of the vocabulary. */
+typedef struct pith_grammar_tokens {
+    void *user;
+    /* The id of a text that is one token, control tokens included; -1: it is not. */
+    int32_t (*find)(void *user, const char *text, size_t size);
+} pith_grammar_tokens;
+
 /* From source texts. Errors name line and column (GBNF), offset (regex) or the JSON path. */
-pith_status pith_grammar_from_gbnf(const char *text, size_t size, pith_grammar **out,
-                                   pith_error *error);
+/* tokens: NULL where there is no vocabulary; then terminals like <think> are refused. */
+pith_status pith_grammar_from_gbnf(const char *text, size_t size, const pith_grammar_tokens *tokens,
+                                   pith_grammar **out, pith_error *error);
 pith_status pith_grammar_from_schema(const char *json, size_t size, pith_grammar **out,
                                      pith_error *error);
 pith_status pith_grammar_from_regex(const char *text, size_t size, pith_grammar **out,
@@ -112,6 +121,8 @@ size_t pith_matcher_length(const pith_matcher *matcher); /* ids accepted */
 bool pith_matcher_may_end(const pith_matcher *matcher);
 /* Bytes that must come next whatever is chosen (at most capacity); 0 when there is a choice. */
 size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity);
+/* What a sampler asks; the matcher must live as long. What is drawn is not accepted by it. */
+pith_token_filter pith_matcher_filter(pith_matcher *matcher);
 /* A limit was met (memory, states): nothing is allowed any more. NULL: no. */
 const char *pith_matcher_failed(const pith_matcher *matcher);
 

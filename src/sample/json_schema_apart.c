@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * oneOf and not: keeping what is written for a shape apart from what must not hold.
+ *
+ * Where a proof is found (json_schema_disjoint.c) nothing needs to be done. Else the shape is
+ * narrowed; what remains is a part of what is valid, which is all that is promised:
+ *
+ *   numbers  a bound moves, where the other covers one end of the range or is one end of it
+ *   strings  the other's strings are taken away (exactly: automata)
+ *   arrays   the empty array is left out, where the first item then tells them apart
+ *   objects  a key that the other requires is left out, or one that it forbids becomes required
+ *
+ * What cannot be narrowed is refused by the path of the schema that must not hold.
+ */
+#include "sample/json_schema.h"
+
+#include <string.h>
+
+static bool refuse(pith_schema *schema, uint32_t node) {
+    return pith_schema_fail(&schema->tree, PITH_ERROR_UNSUPPORTED, node, PITH_WORD_NONE,
+                            "this must not hold for what another schema allows (oneOf, not, if), "
+                            "and the two cannot be kept apart");
+}
+
+/* ---- numbers ---- */
+
+/* 0: bounds hold for the number; the number is the upper or lower bound, or neither. */
+static bool cut_number(pith_json_bounds *bounds, const json_t *value) {
+    if (!pith_json_bounds_hold(bounds, value)) return true;
+    if (bounds->min && pith_json_compare_numbers(bounds->min, value) == 0) {
+        bounds->min_excluded = true;
+        return true;
+    }
+    if (bounds->max && pith_json_compare_numbers(bounds->max, value) == 0) {
+        bounds->max_excluded = true;
+        return true;
+    }
+    return false;
+}
+
+/* Does `other` hold for everything of `bounds` from some number on, downwards or upwards? */
+static bool covers_end(const pith_json_bounds *bounds, const pith_json_bounds *other, bool upper) {
+    const json_t *end = upper ? bounds->max : bounds->min;
+    const json_t *limit = upper ? other->max : other->min;
+    bool open = upper ? bounds->max_excluded : bounds->min_excluded;
+    bool limit_open = upper ? other->max_excluded : other->min_excluded;
+    if (limit == NULL) return true;
+    if (end == NULL) return false;
+    int order = pith_json_compare_numbers(limit, end);
+    if (!upper) order = -order;
+    return order > 0 || (order == 0 && (open || !limit_open));
+}
+
+static bool cut_range(pith_json_bounds *bounds, const pith_json_bounds *other) {
+    bool whole = (!other->integer || bounds->integer) && other->multiple <= 1;
+    if (!whole) return false;
+    if (covers_end(bounds, other, true) && other->min != NULL) {
+        bounds->max = other->min;
+        bounds->max_excluded = !other->min_excluded;
+        return true;
+    }
+    if (covers_end(bounds, other, false) && other->max != NULL) {
+        bounds->min = other->max;
+        bounds->min_excluded = !other->max_excluded;
+        return true;
+    }
+    return false;
+}
+
+/* ---- arrays ---- */
+
+static bool drop_empty(pith_schema *schema, uint32_t index, const pith_schema_shape *other,
+                       bool *apart) {
+    pith_schema_shape tried = schema->shapes[index];
+    *apart = false;
+    if (tried.array.min > 0 || tried.array.max == 0) return true;
+    tried.array.min = 1;
+    if (!pith_schema_are_disjoint(schema, &tried, other, apart)) return false;
+    if (*apart) schema->shapes[index] = tried;
+    return true;
+}
+
+/* ---- objects ---- */
+
+/* A copy of the shape's properties with room for one more, at the end of the list. */
+static bool move_properties(pith_schema *schema, uint32_t index) {
+    uint32_t first = schema->n_properties, n = schema->shapes[index].object.n_properties;
+    for (uint32_t i = 0; i <= n; i++) {
+        pith_schema_property *properties =
+            pith_schema_grown(&schema->tree, schema->properties, &schema->property_capacity,
+                              sizeof *properties, schema->n_properties);
+        if (properties == NULL) return false;
+        schema->properties = properties;
+        uint32_t from = schema->shapes[index].object.first_property + i;
+        properties[schema->n_properties++] = i < n ? properties[from] : (pith_schema_property){0};
+    }
+    schema->shapes[index].object.first_property = first;
+    return true;
+}
+
+static pith_schema_property *find_property(pith_schema *schema, uint32_t index, const char *key) {
+    pith_schema_shape *shape = &schema->shapes[index];
+    for (uint32_t i = 0; i < shape->object.n_properties; i++) {
+        pith_schema_property *p = &schema->properties[shape->object.first_property + i];
+        if (strcmp(p->key, key) == 0) return p;
+    }
+    return NULL;
+}
+
+/* The key is never written. */
+static bool drop_key(pith_schema *schema, uint32_t index, const char *key) {
+    uint32_t never = pith_schema_tree_make(&schema->tree, json_false(), schema->shapes[index].node);
+    if (never == PITH_SCHEMA_NONE) return false;
+    uint32_t set = pith_schema_set_of(schema, &never, 1);
+    if (set == PITH_SCHEMA_NONE) return false;
+    schema->sets[set].expanded = true; /* without shapes */
+    pith_schema_property *p = find_property(schema, index, key);
+    if (p == NULL) {
+        if (!move_properties(schema, index)) return false;
+        pith_schema_shape *shape = &schema->shapes[index];
+        p = &schema->properties[shape->object.first_property + shape->object.n_properties++];
+        *p = (pith_schema_property){.key = key};
+    }
+    p->set = set;
+    return true;
+}
+
+/* A key that `other` requires and the shape does without. */
+static bool drop_required(pith_schema *schema, uint32_t index, const pith_schema_shape *other,
+                          bool *apart) {
+    *apart = false;
+    for (uint32_t i = 0; i < other->object.n_properties && !*apart; i++) {
+        pith_schema_property wanted = schema->properties[other->object.first_property + i];
+        const pith_schema_property *own = find_property(schema, index, wanted.key);
+        if (!wanted.required || (own != NULL && own->required)) continue;
+        if (!drop_key(schema, index, wanted.key)) return false;
+        *apart = true;
+    }
+    return true;
+}
+
+/* A key that `other` forbids and the shape may have. */
+static bool require_forbidden(pith_schema *schema, uint32_t index, const pith_schema_shape *other,
+                              bool *apart) {
+    uint32_t n = schema->shapes[index].object.n_properties;
+    *apart = false;
+    for (uint32_t i = 0; i < n && !*apart; i++) {
+        uint32_t at = schema->shapes[index].object.first_property + i;
+        uint32_t set;
+        bool written;
+        if (!schema->sets[schema->properties[at].set].satisfiable) continue;
+        if (!pith_schema_set_of_key(schema, other, schema->properties[at].key, &set, &written)) {
+            return false;
+        }
+        if (set == PITH_SCHEMA_NONE || schema->sets[set].satisfiable) continue;
+        schema->properties[at].required = true;
+        *apart = true;
+    }
+    return true;
+}
+
+/* ---- values that must not be written ---- */
+
+static bool item_differs(pith_schema *schema, uint32_t set, const json_t *value, bool *differs) {
+    uint32_t n;
+    bool valid = true;
+    (void)pith_tuple_get(&schema->set_table, set, &n);
+    for (uint32_t i = 0; i < n && valid; i++) {
+        uint32_t node = pith_tuple_get(&schema->set_table, set, &n)[i];
+        if (!pith_schema_validate(schema, node, value, &valid)) return false;
+    }
+    *differs = *differs || !valid;
+    return true;
+}
+
+static bool array_differs(pith_schema *schema, const pith_schema_shape *shape, const json_t *value,
+                          bool *differs) {
+    size_t n = json_array_size(value);
+    *differs = n < shape->array.min || n > shape->array.max;
+    for (size_t i = 0; i < n && !*differs; i++) {
+        uint32_t set = pith_schema_set_of_item(schema, shape, (uint32_t)i);
+        if (!item_differs(schema, set, json_array_get(value, i), differs)) return false;
+    }
+    return true;
+}
+
+static bool object_differs(pith_schema *schema, const pith_schema_shape *shape, const json_t *value,
+                           bool *differs) {
+    json_t *object = (json_t *)(uintptr_t)value; /* its iterators want no const */
+    *differs = false;
+    for (uint32_t i = 0; i < shape->object.n_properties; i++) {
+        const pith_schema_property *p = &schema->properties[shape->object.first_property + i];
+        *differs = *differs || (p->required && json_object_get(value, p->key) == NULL);
+    }
+    void *at = json_object_iter(object);
+    for (; at != NULL && !*differs; at = json_object_iter_next(object, at)) {
+        uint32_t set;
+        bool written;
+        const char *key = json_object_iter_key(at);
+        if (!pith_schema_set_of_key(schema, shape, key, &set, &written)) return false;
+        *differs = !written;
+        if (*differs || set == PITH_SCHEMA_NONE) continue;
+        if (!item_differs(schema, set, json_object_iter_value(at), differs)) return false;
+    }
+    return true;
+}
+
+static bool apart_from_value(pith_schema *schema, uint32_t index, const json_t *value,
+                             bool *apart) {
+    pith_schema_shape *shape = &schema->shapes[index];
+    *apart = true;
+    switch (shape->kind) {
+    case PITH_SHAPE_NUMBER:
+        if (json_is_number(value)) *apart = cut_number(&shape->number, value);
+        return true;
+    case PITH_SHAPE_ARRAY:
+        return !json_is_array(value) || array_differs(schema, shape, value, apart);
+    case PITH_SHAPE_OBJECT:
+        return !json_is_object(value) || object_differs(schema, shape, value, apart);
+    default: return true; /* strings are taken away when they are written */
+    }
+}
+
+/* ---- the whole ---- */
+
+static bool apart_from_shape(pith_schema *schema, uint32_t index, const pith_schema_shape *other,
+                             bool *apart) {
+    pith_schema_shape shape = schema->shapes[index];
+    if (!pith_schema_are_disjoint(schema, &shape, other, apart)) return false;
+    if (*apart) return true;
+    switch (shape.kind) {
+    case PITH_SHAPE_NUMBER:
+        *apart = cut_range(&schema->shapes[index].number, &other->number);
+        return true;
+    case PITH_SHAPE_ARRAY: return drop_empty(schema, index, other, apart);
+    case PITH_SHAPE_OBJECT:
+        if (!drop_required(schema, index, other, apart)) return false;
+        return *apart || require_forbidden(schema, index, other, apart);
+    default: return true;
+    }
+}
+
+static bool apart_from(pith_schema *schema, uint32_t index, uint32_t other_index,
+                       pith_words *strings, bool *apart) {
+    pith_schema_shape other = schema->shapes[other_index];
+    pith_shape_kind kind = schema->shapes[index].kind;
+    *apart = true;
+    if (!other.fits) return true;
+    if (kind == PITH_SHAPE_STRING &&
+        (other.kind == PITH_SHAPE_STRING || other.kind == PITH_SHAPE_VALUES)) {
+        strings->n++;
+        return pith_schema_push_word(schema, other_index);
+    }
+    if (other.kind != PITH_SHAPE_VALUES) {
+        return apart_from_shape(schema, index, &other, apart);
+    }
+    for (uint32_t i = 0; i < other.values.n && *apart; i++) {
+        const json_t *value = schema->values[other.values.first + i];
+        if (!apart_from_value(schema, index, value, apart)) return false;
+    }
+    return true;
+}
+
+/* A shape of its own to narrow: the original stays what other proofs go by. */
+static bool copy_shape(pith_schema *schema, uint32_t *index) {
+    pith_schema_shape *shapes = pith_schema_grown(
+        &schema->tree, schema->shapes, &schema->shape_capacity, sizeof *shapes, schema->n_shapes);
+    if (shapes == NULL) return false;
+    schema->shapes = shapes;
+    shapes[schema->n_shapes] = shapes[*index];
+    shapes[schema->n_shapes].made = 0;
+    *index = schema->n_shapes++;
+    return shapes[*index].kind != PITH_SHAPE_OBJECT || move_properties(schema, *index);
+}
+
+bool pith_schema_keep_apart(pith_schema *schema, uint32_t *index, pith_words *strings) {
+    pith_words against = schema->shapes[*index].against;
+    *strings = (pith_words){schema->n_words, 0};
+    if (against.n == 0) return true;
+    if (!copy_shape(schema, index)) return false;
+    uint32_t shape = *index;
+    for (uint32_t i = 0; i < against.n; i++) {
+        uint32_t node = schema->words[against.first + i];
+        uint32_t set = pith_schema_set_of(schema, &node, 1);
+        if (set == PITH_SCHEMA_NONE) return false;
+        for (uint32_t k = 0; k < schema->sets[set].n_shapes; k++) {
+            bool apart;
+            uint32_t other = schema->sets[set].first_shape + k;
+            if (!apart_from(schema, shape, other, strings, &apart)) return false;
+            if (!apart) return refuse(schema, node);
+        }
+    }
+    return true;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A JSON schema as a part of a larger grammar that writes JSON too (tool calls). */
+#ifndef PITH_SAMPLE_SCHEMA_PART_H
+#define PITH_SAMPLE_SCHEMA_PART_H
+
+#include "sample/json_text.h"
+
+/* The node of the values that satisfy the schema, which is taken over. place: a prefix of messages,
+ * such as "tools[0], ". 0 after a failure: of the schema, then error is set, or of the builder. */
+pith_grammar_node pith_schema_part(pith_json_text *text, json_t *json, const char *place,
+                                   pith_error *error);
+
+#endif
