@@ -613,6 +613,10 @@ typedef struct pith_generate_options {
                         size_t n_top);
     void *logprobs_user;
     int32_t n_logprobs;
+    /* What the reply may be, from its first token on; NULL: anything. It ends (PITH_STOP_END) only
+     * where the text is complete. Where no token of the vocabulary can go on, or a limit is met, the
+     * reply fails: it is never made without the grammar. */
+    const pith_grammar *grammar;
 } pith_generate_options;
 
 typedef struct pith_generation {

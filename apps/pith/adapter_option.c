@@ -5,7 +5,7 @@
  * the number that belongs there, and a name that is there as it stands is a path in any case.
  *   a.gguf       a.gguf:0.7       C:\a.gguf:-1       v.gguf:0.8:10-20       v.gguf:10-20 */
 #include "base/memory.h"
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef PITH_APPS_PITH_CHAT_PARTS_H
 #define PITH_APPS_PITH_CHAT_PARTS_H
 
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 /* ---- The conversation (chat_turn.c) ---- */
 

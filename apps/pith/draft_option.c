@@ -2,7 +2,7 @@
  * `--draft off|ngram|auto|MODEL`: where guesses at the next tokens come from. A MODEL is opened
  * beside the model with the same context and threads; it needs the same vocabulary, which the first
  * reply checks. */
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 #include <string.h>
 

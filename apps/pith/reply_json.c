@@ -2,7 +2,7 @@
  * What --json and --stats tell about one reply. Scripts rely on these field names: more may
  * follow, none of them changes. */
 #include "base/clock.h"
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 #include <string.h>
 

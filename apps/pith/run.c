@@ -6,8 +6,8 @@
  * nothing to keep: exit code 1.
  * Read next: src/api/api_engine.c (pith_generate), then src/engine/reply.c. */
 #include "base/memory.h"
-#include "pith/cli.h"
 #include "pith/record.h"
+#include "pith/reply_option.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,6 +21,7 @@ typedef struct run_options {
     int32_t max_tokens;
     const char *system, *file, *stop;
     pith_cli_draft draft;
+    pith_cli_grammar grammar;
     int overflow;
     int32_t n_keep;
 } run_options;
@@ -46,8 +47,8 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
 
 enum {
     OWN_OPTIONS = 14,
-    N_OPTIONS =
-        PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS + OWN_OPTIONS
+    N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
+                PITH_CLI_GRAMMAR_OPTIONS + OWN_OPTIONS
 };
 
 static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -79,7 +80,9 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
     pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
     pith_cli_adapter_options(&o->model, rest);
-    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_ADAPTER_OPTIONS);
+    rest += PITH_CLI_ADAPTER_OPTIONS;
+    pith_cli_grammar_options(&o->grammar, rest);
+    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_GRAMMAR_OPTIONS);
 }
 
 /* The file, a blank line, the words: small models answer best what was asked last, and a file that
@@ -151,6 +154,7 @@ typedef struct run_state {
     pith_engine *engine;
     pith_session *session;
     pith_sampler *sampler;
+    pith_grammar *grammar;
     int32_t *ids;
     size_t n_ids;
     run_output output;
@@ -199,7 +203,8 @@ static int generate(const run_options *o, run_state *s) {
                                      .draft = o->draft.mode,
                                      .draft_session = o->draft.session,
                                      .overflow = (pith_overflow)o->overflow,
-                                     .n_keep = o->n_keep};
+                                     .n_keep = o->n_keep,
+                                     .grammar = s->grammar};
     pith_cli_interrupt_watch(s->session);
     pith_status status =
         pith_generate(s->session, s->sampler, s->ids, s->n_ids, &options, &s->made, &error);
@@ -235,7 +240,9 @@ static int run_model(const pith_cli_command *command, run_options *o, const pith
     if (code < 0 && pith_sampler_new(s.model, &o->sampler, &s.sampler, &error) != PITH_OK)
         code = pith_cli_fail(&error);
     if (code < 0) code = pith_cli_draft_open(command, &o->model, s.engine, &o->draft);
+    if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
     if (code < 0) code = generate(o, &s);
+    pith_grammar_free(s.grammar);
     pith_cli_draft_close(&o->draft);
     pith_sampler_free(s.sampler);
     pith_session_free(s.session);

@@ -17,6 +17,9 @@
 /* A prefix of another session is worth taking from so many tokens on. */
 enum { LEAST_SHARED = 32 };
 
+/* Of states and masks of a grammar, at most. */
+enum { MATCHER_BYTES = 64 << 20 };
+
 static double milliseconds(uint64_t from, uint64_t to) {
     return (double)(to - from) / 1e6;
 }
@@ -101,7 +104,8 @@ void pith_reply_fail(pith_reply *reply, pith_status status, const pith_error *er
 /* ---- Drawing ---- */
 
 static bool ends_with(const pith_reply *r, int32_t id) {
-    return !r->options.ignore_end && pith_model_is_end(r->session->engine->model, id);
+    return (!r->options.ignore_end || r->matcher) &&
+           pith_model_is_end(r->session->engine->model, id);
 }
 
 /* Tokens that may still be drawn, the limit and the context considered. */
@@ -127,8 +131,15 @@ static void tell_logprobs(pith_reply *r, uint32_t i) {
                            r->top ? r->top + i * n : NULL, r->n_top[i]);
 }
 
+/* -1: the grammar allows no token. */
 static int32_t draw(pith_reply *r, const float *logits) {
-    int32_t id = pith_sample_next(r->sampler, logits);
+    int32_t id = pith_sample_next_of(r->sampler, logits, r->matcher ? &r->filter : NULL);
+    if (r->matcher && (id < 0 || !pith_matcher_accept(r->matcher, id))) {
+        if (id >= 0) pith_sample_rewind(r->sampler, 1);
+        r->is_stuck = true;
+        return -1;
+    }
+    if (id < 0) id = 0; /* no logit is a number: as pith_sample_next has it */
     r->last = pith_clock_ns();
     if (r->first == 0) r->first = r->last;
     if (r->options.on_logprobs) keep_logprobs(r, logits, id);
@@ -141,6 +152,8 @@ static int draw_row(void *user, uint32_t row, const float *logits) {
     pith_reply *r = user;
     if (r->is_closed) return 0;
     int32_t id = draw(r, logits);
+    r->is_closed = id < 0;
+    if (r->is_closed) return 0;
     bool goes_on = row < r->n_drafts && id == r->session->ids[r->session->length + row];
     r->is_closed = !goes_on || ends_with(r, id) || r->n_drawn >= room(r);
     return 0;
@@ -186,6 +199,16 @@ static bool take(pith_reply *r, int32_t id) {
     return false;
 }
 
+/* The grammar allows nothing that the vocabulary has: better no reply than another text. */
+static void fail_stuck(pith_reply *r) {
+    pith_error error;
+    const char *why = pith_matcher_failed(r->matcher);
+    pith_status status = why ? PITH_ERROR_LIMIT : PITH_ERROR_UNSUPPORTED;
+    pith_fail(&error, status, "the grammar stopped the reply after %zu tokens: %s",
+              r->out.n_predicted, why ? why : "no token of the vocabulary goes on with its text");
+    pith_reply_fail(r, status, &error);
+}
+
 /* Takes all that were drawn. KV keeps what was computed of them, but for the last token. */
 static void take_drawn(pith_reply *r) {
     pith_session *session = r->session;
@@ -195,7 +218,12 @@ static void take_drawn(pith_reply *r) {
         if (r->options.on_logprobs) tell_logprobs(r, i);
         goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
     }
-    if (i < r->n_drawn) pith_sample_rewind(r->sampler, r->n_drawn - i);
+    if (i < r->n_drawn) {
+        pith_sample_rewind(r->sampler, r->n_drawn - i);
+        if (r->matcher) pith_matcher_rewind(r->matcher, r->n_drawn - i);
+    } else if (r->is_stuck && goes_on) {
+        fail_stuck(r);
+    }
     size_t computed = pith_kv_sequence_length(session->kv);
     if (r->phase != PITH_REPLY_READING && computed > session->length - 1) {
         pith_kv_sequence_truncate(session->kv, (uint32_t)(session->length - 1));
@@ -438,6 +466,15 @@ static pith_status prepare(pith_reply *r, pith_id_span prompt, pith_error *error
         r->top = pith_alloc_array(n, sizeof *r->top);
         if (!r->top) return pith_fail_memory(error, "log-probabilities", n * sizeof *r->top);
     }
+    if (r->options.grammar) {
+        const pith_token_trie *trie = NULL;
+        status = pith_model_get_trie(engine->model, &trie, error);
+        if (status == PITH_OK) {
+            status = pith_matcher_new(r->options.grammar, trie, MATCHER_BYTES, &r->matcher, error);
+        }
+        if (status != PITH_OK) return status;
+        r->filter = pith_matcher_filter(r->matcher);
+    }
     session->detok.show_control = r->options.show_control;
     session->detok.started = prompt_has_text(engine->model, prompt);
     session->detok.n_pending = 0;
@@ -486,6 +523,7 @@ void pith_reply_close(pith_reply *reply) {
     pith_stop_text_deinit(&reply->stops);
     pith_draft_text_deinit(&reply->drafter.text);
     pith_free(reply->top);
+    pith_matcher_free(reply->matcher);
     pith_free(reply);
 }
 

@@ -16,6 +16,7 @@
 
 #include "engine/draft.h"
 #include "engine/step.h"
+#include "sample/grammar.h"
 
 typedef enum pith_reply_phase {
     PITH_REPLY_READING,
@@ -37,7 +38,10 @@ struct pith_reply {
     uint32_t n_drawn, n_drafts;          /* of the step being run */
     double logprobs[PITH_DRAFT_MAX + 1]; /* of what was drawn, where they are told */
     uint32_t n_top[PITH_DRAFT_MAX + 1];
-    pith_logprob *top; /* [PITH_DRAFT_MAX + 1, n_logprobs] */
+    pith_logprob *top;        /* [PITH_DRAFT_MAX + 1, n_logprobs] */
+    pith_matcher *matcher;    /* of the grammar; NULL: none */
+    pith_token_filter filter; /* of the matcher */
+    bool is_stuck;            /* the grammar allows no token */
     uint32_t max_drafts;
     bool is_closed;                      /* no more rows of this step are drawn from */
     uint64_t started, read, first, last; /* nanoseconds; 0: not yet */
