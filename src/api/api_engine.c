@@ -242,10 +242,6 @@ static pith_status reply_options(const pith_session *session, const pith_sampler
         return pith_fail(error, PITH_ERROR_ARGUMENT, "max_draft is %d: it must be 0 to 15",
                          full->max_draft);
     }
-    if (full->n_logprobs < 0 || full->n_logprobs > PITH_LOGPROBS_MAX) {
-        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d: it must be 0 to %d",
-                         full->n_logprobs, PITH_LOGPROBS_MAX);
-    }
     if (full->overflow > PITH_OVERFLOW_TRUNCATE_MIDDLE) {
         return pith_fail(error, PITH_ERROR_ARGUMENT, "overflow %d is no way to overflow",
                          (int)full->overflow);

@@ -117,20 +117,6 @@ static size_t room(const pith_reply *r) {
     return wanted < left ? wanted : left;
 }
 
-/* Of the token about to be drawn[n_drawn]. */
-static void keep_logprobs(pith_reply *r, const float *logits, int32_t id) {
-    size_t n = (size_t)r->options.n_logprobs, n_vocab = r->session->engine->model->hparams.n_vocab;
-    pith_logprob *top = r->top ? r->top + r->n_drawn * n : NULL;
-    r->n_top[r->n_drawn] =
-        (uint32_t)pith_sample_logprobs(logits, n_vocab, id, &r->logprobs[r->n_drawn], top, n);
-}
-
-static void tell_logprobs(pith_reply *r, uint32_t i) {
-    size_t n = (size_t)r->options.n_logprobs;
-    r->options.on_logprobs(r->options.logprobs_user, r->drawn[i], r->logprobs[i],
-                           r->top ? r->top + i * n : NULL, r->n_top[i]);
-}
-
 /* -1: the grammar allows no token. */
 static int32_t draw(pith_reply *r, const float *logits) {
     int32_t id = pith_sample_next_of(r->sampler, logits, r->matcher ? &r->filter : NULL);
@@ -142,7 +128,6 @@ static int32_t draw(pith_reply *r, const float *logits) {
     if (id < 0) id = 0; /* no logit is a number: as pith_sample_next has it */
     r->last = pith_clock_ns();
     if (r->first == 0) r->first = r->last;
-    if (r->options.on_logprobs) keep_logprobs(r, logits, id);
     r->drawn[r->n_drawn++] = id;
     return id;
 }
@@ -215,7 +200,6 @@ static void take_drawn(pith_reply *r) {
     bool goes_on = true;
     uint32_t i = 0;
     for (; i < r->n_drawn && goes_on; i++) {
-        if (r->options.on_logprobs) tell_logprobs(r, i);
         goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
     }
     if (i < r->n_drawn) {
@@ -461,11 +445,6 @@ static pith_status prepare(pith_reply *r, pith_id_span prompt, pith_error *error
         return pith_fail_memory(error, "speculation", engine->n_ctx * sizeof(int32_t));
     }
     if (r->options.draft == PITH_DRAFT_AUTO) r->drafter.model = r->options.draft_session;
-    if (r->options.on_logprobs && r->options.n_logprobs > 0) {
-        size_t n = (PITH_DRAFT_MAX + 1) * (size_t)r->options.n_logprobs;
-        r->top = pith_alloc_array(n, sizeof *r->top);
-        if (!r->top) return pith_fail_memory(error, "log-probabilities", n * sizeof *r->top);
-    }
     if (r->options.grammar) {
         const pith_token_trie *trie = NULL;
         status = pith_model_get_trie(engine->model, &trie, error);
@@ -522,7 +501,6 @@ void pith_reply_close(pith_reply *reply) {
     }
     pith_stop_text_deinit(&reply->stops);
     pith_draft_text_deinit(&reply->drafter.text);
-    pith_free(reply->top);
     pith_matcher_free(reply->matcher);
     pith_free(reply);
 }

@@ -36,9 +36,6 @@ struct pith_reply {
     pith_drafter drafter;
     int32_t drawn[PITH_DRAFT_MAX + 1];
     uint32_t n_drawn, n_drafts;          /* of the step being run */
-    double logprobs[PITH_DRAFT_MAX + 1]; /* of what was drawn, where they are told */
-    uint32_t n_top[PITH_DRAFT_MAX + 1];
-    pith_logprob *top;        /* [PITH_DRAFT_MAX + 1, n_logprobs] */
     pith_matcher *matcher;    /* of the grammar; NULL: none */
     pith_token_filter filter; /* of the matcher */
     bool is_stuck;            /* the grammar allows no token */
