@@ -608,7 +608,7 @@ typedef struct pith_generate_options {
     int32_t n_keep; /* less than half the context; 0: 4 with SHIFT, else an eighth of the context */
     /* Called right before on_text for each token that is made, with pith_logprobs of the logits it
      * was drawn from; top: the n_logprobs (0 to PITH_LOGPROBS_MAX) likeliest tokens, valid during
-     * the call. */
+     * the call. Costs a pass over the vocabulary for each token. */
     void (*on_logprobs)(void *user, int32_t id, double logprob, const pith_logprob *top,
                         size_t n_top);
     void *logprobs_user;

@@ -12,7 +12,7 @@
 
 typedef struct chat_options {
     pith_cli_model model;
-    pith_sampler_options sampler;
+    pith_cli_sampler sampler;
     const char *system;
     int32_t max_tokens;
     bool json, no_record;
@@ -138,10 +138,9 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     if (code < 0) code = pith_cli_draft_open(command, &o->model, engine, &o->draft);
     if (code < 0) {
         size_t n_ctx = (size_t)pith_engine_describe(engine).n_ctx;
-        if (!pith_chat_init(&s.chat, model, session, n_ctx, &error) ||
-            pith_sampler_new(model, &o->sampler, &s.chat.sampler, &error) != PITH_OK)
-            code = pith_cli_fail(&error);
+        if (!pith_chat_init(&s.chat, model, session, n_ctx, &error)) code = pith_cli_fail(&error);
     }
+    if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, model, &s.chat.sampler);
     s.engine = engine;
     s.chat.max_tokens = o->max_tokens;
     s.chat.draft = &o->draft;

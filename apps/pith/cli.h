@@ -24,12 +24,12 @@ typedef enum pith_cli_kind {
     PITH_CLI_SIZE,   /* uint64_t *target: 512M, 2G, bytes */
     PITH_CLI_SEED,   /* uint64_t *target */
     PITH_CLI_CHOICE, /* int *target: index into choices ("a|b|c") */
-    PITH_CLI_LIST    /* pith_cli_list *target: may be given again and again */
+    PITH_CLI_LIST    /* pith_cli_list *target: may be given several times */
 } pith_cli_kind;
 
-enum { PITH_CLI_LIST_MAX = PITH_SESSION_MAX_ADAPTERS };
+enum { PITH_CLI_LIST_MAX = 256 };
 typedef struct pith_cli_list {
-    const char *items[PITH_CLI_LIST_MAX];
+    const char *items[PITH_CLI_LIST_MAX]; /* [n] */
     size_t n;
 } pith_cli_list;
 
@@ -100,10 +100,18 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
  * (memory_plan.c). *load: how to load, where --load is auto. Exit code, or -1 to go on. */
 int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_load *load);
 
-/* ---- Sampling (sampler_option.c): --temp --top-k --top-p --min-p, penalties, --seed ---- */
-enum { PITH_CLI_SAMPLER_OPTIONS = 8 };
-void pith_cli_sampler_options(pith_sampler_options *values,
+/* ---- Sampling (sampler_option.c): --temp --top-k --top-p .., penalties, --logit-bias, --seed ---- */
+typedef struct pith_cli_sampler {
+    pith_sampler_options options;
+    pith_cli_list breakers; /* of DRY; "none": none */
+    pith_cli_list biases;   /* ID+B, TEXT-B, "TEXT"-inf */
+} pith_cli_sampler;
+enum { PITH_CLI_SAMPLER_OPTIONS = 25 };
+void pith_cli_sampler_options(pith_cli_sampler *values,
                               pith_cli_option out[PITH_CLI_SAMPLER_OPTIONS]);
+/* Exit code, or -1 when *sampler is made. */
+int pith_cli_sampler_open(const pith_cli_command *command, const pith_cli_sampler *values,
+                          const pith_model *model, pith_sampler **sampler);
 
 /* ---- Progress (progress.c): a line on stderr for what takes longer than a second ---- */
 typedef struct pith_cli_progress {
@@ -161,8 +169,13 @@ typedef struct pith_cli_reply {
     const int32_t *ids;        /* [made->n_predicted] */
     pith_span text;
     const pith_generation *made;
+    json_t *logprobs; /* released; NULL: not asked for */
 } pith_cli_reply;
 json_t *pith_cli_reply_json(const pith_cli_reply *reply);
+/* Appends {"id", "text", "logprob", "top"} of a token, as pith_generate_options.on_logprobs tells
+ * it. */
+void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob own,
+                           const pith_logprob *top, size_t n_top);
 /* Times and speeds in one line on stderr. */
 void pith_cli_print_stats(const pith_generation *made);
 

@@ -2,6 +2,7 @@
  * The options that mean the same for every command that needs a model, and the models folder. */
 #include "base/memory.h"
 #include "pith/machine_record.h"
+#include "pith/reply_option.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "pith/reply_option.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *stop_text(pith_stop stop) {
@@ -36,17 +37,36 @@ static json_t *note_list(const char *notes, const pith_generation *made) {
     return list;
 }
 
+static json_t *logprob_json(const pith_model *model, pith_logprob one) {
+    size_t size = 0;
+    const char *text = pith_token_text(model, one.id, &size);
+    json_t *number = isfinite(one.logprob) ? json_real(one.logprob) : json_null();
+    return json_pack("{s:i, s:o, s:o}", "id", one.id, "text",
+                     pith_cli_json_text(text ? text : "", size), "logprob", number);
+}
+
+void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob own,
+                           const pith_logprob *top, size_t n_top) {
+    json_t *token = logprob_json(model, own), *likeliest = json_array();
+    for (size_t i = 0; i < n_top; i++)
+        json_array_append_new(likeliest, logprob_json(model, top[i]));
+    json_object_set_new(token, "top", likeliest);
+    json_array_append_new(list, token);
+}
+
 json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
     const pith_generation *made = reply->made;
     json_t *notes = note_list(pith_model_describe(reply->model).notes, made);
     pith_cli_note_adapters(reply->session, notes);
-    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:I, s:o}", "text",
-                     pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size),
-                     "ids", pith_cli_json_ids(reply->ids, made->n_predicted), "prompt_ids",
-                     pith_cli_json_ids(reply->prompt_ids, made->n_prompt), "stop_reason",
-                     stop_text(made->stop), "timings", timings(made), "backend",
-                     pith_engine_describe(reply->engine).backend, "peak_bytes",
-                     (json_int_t)pith_memory_peak(), "notes", notes);
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:s, s:o, s:s, s:I, s:o}", "text",
+        pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size), "ids",
+        pith_cli_json_ids(reply->ids, made->n_predicted), "prompt_ids",
+        pith_cli_json_ids(reply->prompt_ids, made->n_prompt), "stop_reason", stop_text(made->stop),
+        "timings", timings(made), "backend", pith_engine_describe(reply->engine).backend,
+        "peak_bytes", (json_int_t)pith_memory_peak(), "notes", notes);
+    if (reply->logprobs) json_object_set_new(json, "logprobs", reply->logprobs);
+    return json;
 }
 
 static double per_second(size_t n, double ms) {

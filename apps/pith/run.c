@@ -16,9 +16,9 @@ enum { PROMPT_LIMIT = 64 << 20 };
 
 typedef struct run_options {
     pith_cli_model model;
-    pith_sampler_options sampler;
+    pith_cli_sampler sampler;
     bool raw, json, stats, ignore_end, show_control, parse_special, no_record;
-    int32_t max_tokens;
+    int32_t max_tokens, n_logprobs; /* -1: no log-probabilities */
     const char *system, *file, *stop;
     pith_cli_draft draft;
     pith_cli_grammar grammar;
@@ -32,6 +32,8 @@ typedef struct run_output {
     pith_buffer text;
     pith_buffer ids; /* int32_t, of the tokens made */
     pith_cli_progress progress;
+    const pith_model *model;
+    json_t *logprobs; /* NULL: not asked for */
 } run_output;
 
 static int on_text(void *user, int32_t id, const char *text, size_t size) {
@@ -45,8 +47,14 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
     return output->failure;
 }
 
+static void on_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
+                        size_t n_top) {
+    run_output *output = user;
+    pith_cli_add_logprobs(output->logprobs, output->model, (pith_logprob){id, logprob}, top, n_top);
+}
+
 enum {
-    OWN_OPTIONS = 14,
+    OWN_OPTIONS = 15,
     N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
                 PITH_CLI_GRAMMAR_OPTIONS + OWN_OPTIONS
 };
@@ -68,6 +76,8 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
          0, 0},
         {"stats", 0, PITH_CLI_FLAG, &o->stats, "", "show times and speeds afterwards", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "one JSON object instead of text", 0, 0},
+        {"logprobs", 0, PITH_CLI_INT, &o->n_logprobs, "N",
+         "with --json: log-probability of each token and of the N likeliest", 0, PITH_LOGPROBS_MAX},
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
         pith_cli_draft_option(&o->draft),
@@ -181,7 +191,8 @@ static int print_result(const run_options *o, const run_state *s) {
                             .ids = (const int32_t *)(const void *)s->output.ids.data,
                             .prompt_ids = s->ids,
                             .text = {text->data, text->size},
-                            .made = &s->made};
+                            .made = &s->made,
+                            .logprobs = json_incref(s->output.logprobs)};
     return pith_cli_print_json(pith_cli_reply_json(&reply));
 }
 
@@ -205,6 +216,13 @@ static int generate(const run_options *o, run_state *s) {
                                      .overflow = (pith_overflow)o->overflow,
                                      .n_keep = o->n_keep,
                                      .grammar = s->grammar};
+    if (o->n_logprobs >= 0) {
+        s->output.model = s->model;
+        s->output.logprobs = json_array();
+        options.on_logprobs = on_logprobs;
+        options.logprobs_user = &s->output;
+        options.n_logprobs = o->n_logprobs;
+    }
     pith_cli_interrupt_watch(s->session);
     pith_status status =
         pith_generate(s->session, s->sampler, s->ids, s->n_ids, &options, &s->made, &error);
@@ -237,8 +255,7 @@ static int run_model(const pith_cli_command *command, run_options *o, const pith
         code = s.ids ? pith_cli_open_engine(&o->model, s.model, 0, &s.engine, &s.session)
                      : pith_cli_fail(&error);
     }
-    if (code < 0 && pith_sampler_new(s.model, &o->sampler, &s.sampler, &error) != PITH_OK)
-        code = pith_cli_fail(&error);
+    if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, s.model, &s.sampler);
     if (code < 0) code = pith_cli_draft_open(command, &o->model, s.engine, &o->draft);
     if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
     if (code < 0) code = generate(o, &s);
@@ -251,11 +268,12 @@ static int run_model(const pith_cli_command *command, run_options *o, const pith
     pith_free(s.ids);
     pith_buffer_deinit(&s.output.text);
     pith_buffer_deinit(&s.output.ids);
+    json_decref(s.output.logprobs);
     return code;
 }
 
 int pith_command_run(int argc, char **argv) {
-    run_options o = {0};
+    run_options o = {.n_logprobs = -1};
     pith_cli_option table[N_OPTIONS];
     fill_options(&o, table);
     pith_cli_command command = {
@@ -275,6 +293,8 @@ int pith_command_run(int argc, char **argv) {
         code = pith_cli_usage(&command, "--stop needs a text, not an empty one");
     if (code < 0 && o.parse_special && !o.raw)
         code = pith_cli_usage(&command, "--parse-special is for --raw prompts");
+    if (code < 0 && o.n_logprobs >= 0 && !o.json)
+        code = pith_cli_usage(&command, "--logprobs is for --json");
     if (code < 0 && !read_prompt(&o, words, n_words, &prompt, &error)) code = pith_cli_fail(&error);
     if (code < 0) code = run_model(&command, &o, &prompt);
     pith_buffer_deinit(&prompt);

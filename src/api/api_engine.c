@@ -251,6 +251,14 @@ static pith_status reply_options(const pith_session *session, const pith_sampler
                          "n_keep is %d: it must be 0 to %u, half the context", full->n_keep,
                          session->engine->n_ctx / 2);
     }
+    if (full->n_logprobs < 0 || full->n_logprobs > PITH_LOGPROBS_MAX) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d: it must be 0 to %d",
+                         full->n_logprobs, PITH_LOGPROBS_MAX);
+    }
+    if (full->n_logprobs > 0 && !full->on_logprobs) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d, but on_logprobs is NULL",
+                         full->n_logprobs);
+    }
     if (!(full->deadline_ms >= 0)) {
         return pith_fail(error, PITH_ERROR_ARGUMENT, "deadline_ms is %g: it must be 0 or more",
                          full->deadline_ms);

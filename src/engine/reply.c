@@ -128,6 +128,7 @@ static int32_t draw(pith_reply *r, const float *logits) {
     if (id < 0) id = 0; /* no logit is a number: as pith_sample_next has it */
     r->last = pith_clock_ns();
     if (r->first == 0) r->first = r->last;
+    pith_logprobs_note(r, logits, id);
     r->drawn[r->n_drawn++] = id;
     return id;
 }
@@ -200,6 +201,7 @@ static void take_drawn(pith_reply *r) {
     bool goes_on = true;
     uint32_t i = 0;
     for (; i < r->n_drawn && goes_on; i++) {
+        pith_logprobs_tell(r, i);
         goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
     }
     if (i < r->n_drawn) {
@@ -437,6 +439,7 @@ static pith_status prepare(pith_reply *r, pith_id_span prompt, pith_error *error
     const pith_engine *engine = session->engine;
     pith_status status = pith_stop_text_init(&r->stops, r->options.stops, r->options.n_stops,
                                              engine->max_token_bytes, error);
+    if (status == PITH_OK) status = pith_logprobs_prepare(r, error);
     if (status != PITH_OK) return status;
     r->drafter.mode = r->options.draft == PITH_DRAFT_AUTO ? PITH_DRAFT_NGRAM : r->options.draft;
     r->max_drafts = r->options.max_draft > 0 ? (uint32_t)r->options.max_draft : PITH_DRAFT_MAX;
@@ -502,6 +505,7 @@ void pith_reply_close(pith_reply *reply) {
     pith_stop_text_deinit(&reply->stops);
     pith_draft_text_deinit(&reply->drafter.text);
     pith_matcher_free(reply->matcher);
+    pith_free(reply->logprobs);
     pith_free(reply);
 }
 

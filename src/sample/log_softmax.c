@@ -96,10 +96,12 @@ size_t pith_sample_logprobs(const float *logits, size_t n, int32_t id, double *l
         size_t size = n - first < PITH_ROW_BLOCK ? n - first : PITH_ROW_BLOCK;
         sum += sum_of(logits + first, size, (double)max);
     }
-    double total = (double)max + log(sum);
-    if (id >= 0 && (size_t)id < n && logits[id] > -INFINITY)
-        *logprob = (double)(logits[id] > FLT_MAX ? FLT_MAX : logits[id]) - total;
+    const double log_sum = log(sum);
+    if (id >= 0 && (size_t)id < n && logits[id] > -INFINITY) {
+        float own = logits[id] > FLT_MAX ? FLT_MAX : logits[id];
+        *logprob = ((double)own - (double)max) - log_sum;
+    }
     for (size_t i = 0; i < kept; i++)
-        top[i] = (pith_logprob){best[i].id, (double)best[i].logit - total};
+        top[i] = (pith_logprob){best[i].id, ((double)best[i].logit - (double)max) - log_sum};
     return kept;
 }
