@@ -3,7 +3,7 @@
  * pith: run language models on the user's own device.
  *
  * This header is the whole public interface. Read it from top to bottom: errors, files, models,
- * text, engines and sessions, sampling, generation, measuring. The program `pith` is written with
+ * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is written with
  * it alone.
  *
  * Rules that hold everywhere
@@ -331,6 +331,10 @@ PITH_API pith_status pith_session_append_rows(pith_session *session, const int32
 /* Forgets everything from position n_keep on. The next append continues there. The logits are
  * gone. */
 PITH_API pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error);
+/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache is
+ * shared until one of them writes. */
+PITH_API pith_status pith_session_fork(const pith_session *session, size_t n_keep,
+                                       pith_session **out, pith_error *error);
 PITH_API size_t pith_session_length(const pith_session *session);      /* tokens held */
 PITH_API const int32_t *pith_session_ids(const pith_session *session); /* [length] */
 /* [n_vocab] or NULL when there is no last row. */
@@ -371,16 +375,61 @@ PITH_API int32_t pith_sampler_next(pith_sampler *sampler, const float *logits);
 /* Tells the sampler about tokens it did not draw (a prompt), for the penalties. */
 PITH_API void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
 
+/* ---- Constrained output --------------------------------------------------------------------- */
+
+/* Which texts a reply may be. Every token keeps the text one that can still be completed, and the
+ * reply can end where it is complete. What cannot be enforced is refused when the grammar is made.
+ * Immutable: threads may share it. It may be freed while it is used. */
+typedef struct pith_grammar pith_grammar;
+
+typedef enum pith_grammar_kind {
+    /* the notation of llama.cpp's grammar files: root ::= "yes" | "no" | [0-9]{1,3} */
+    PITH_GRAMMAR_GBNF = 0,
+    PITH_GRAMMAR_JSON_SCHEMA = 1, /* draft 2020-12, as JSON text; errors name the path */
+    PITH_GRAMMAR_REGEX = 2,       /* as in ECMAScript; it matches the whole reply */
+    PITH_GRAMMAR_CHOICES = 3      /* one of the lines of the text */
+} pith_grammar_kind;
+
+/* model: whose tokens a GBNF grammar names (<think>, <[1234]>), which then fits that model alone;
+ * may be NULL. text: at most 1 MiB. PITH_ERROR_FORMAT says where the text is wrong,
+ * PITH_ERROR_UNSUPPORTED what of it cannot be enforced, PITH_ERROR_LIMIT what grew too large. */
+PITH_API pith_status pith_grammar_new(const pith_model *model, pith_grammar_kind kind,
+                                      const char *text, size_t size, pith_grammar **out,
+                                      pith_error *error);
+PITH_API void pith_grammar_free(pith_grammar *grammar); /* NULL is allowed */
+
 /* ---- Generation ----------------------------------------------------------------------------- */
 
 typedef enum pith_stop {
-    PITH_STOP_END,      /* an end token */
-    PITH_STOP_LENGTH,   /* max_tokens */
-    PITH_STOP_CONTEXT,  /* the context is full */
-    PITH_STOP_TEXT,     /* one of the stop strings */
-    PITH_STOP_CALLBACK, /* on_text returned non-zero */
-    PITH_STOP_CANCELLED /* pith_session_cancel */
+    PITH_STOP_END,       /* an end token */
+    PITH_STOP_LENGTH,    /* max_tokens */
+    PITH_STOP_CONTEXT,   /* the context is full */
+    PITH_STOP_TEXT,      /* one of the stop strings */
+    PITH_STOP_CALLBACK,  /* on_text returned non-zero */
+    PITH_STOP_CANCELLED, /* pith_session_cancel */
+    PITH_STOP_DEADLINE   /* deadline_ms passed */
 } pith_stop;
+
+/* Where guesses at the next tokens come from, several of which one step then checks. Guesses never
+ * change a reply, whatever the sampler: a token is drawn as without them and only then compared.
+ * They are made while they gain: what they lose is held below a hundredth of the time. */
+typedef enum pith_draft {
+    PITH_DRAFT_AUTO = 0, /* NGRAM */
+    PITH_DRAFT_OFF = 1,
+    PITH_DRAFT_NGRAM = 2 /* what followed an earlier occurrence of the last tokens */
+} pith_draft;
+
+/* What happens when prompt and reply are more than the context holds. Whatever is dropped is gone
+ * from the session too, what stays is read again: the reply goes on as one to the shorter text. */
+typedef enum pith_overflow {
+    PITH_OVERFLOW_ERROR = 0, /* a longer prompt is refused, a reply ends (PITH_STOP_CONTEXT) */
+    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the reply
+     * is made: it has no end but its own */
+    PITH_OVERFLOW_SHIFT = 1,
+    /* of a longer prompt the first n_keep and the last tokens stay, and room for max_tokens (a
+     * quarter of the context when that is 0, half of it at most); a reply ends as with ERROR */
+    PITH_OVERFLOW_TRUNCATE_MIDDLE = 2
+} pith_overflow;
 
 typedef struct pith_generate_options {
     size_t size;
@@ -396,6 +445,14 @@ typedef struct pith_generate_options {
     void *user;
     pith_progress on_prompt; /* progress of reading the prompt */
     void *prompt_user;
+    pith_draft draft;
+    int32_t max_draft;  /* guesses a step; 0: 15, which is the most */
+    double deadline_ms; /* from the call on; 0: none */
+    /* With AUTO: a session, in another engine, of a smaller model with the same vocabulary, which
+     * guesses where the text has no guess. NULL: none. It is the reply's while that is made. */
+    pith_session *draft_session;
+    pith_overflow overflow;
+    int32_t n_keep; /* less than half the context; 0: 4 with SHIFT, else an eighth of the context */
 } pith_generate_options;
 
 typedef struct pith_generation {
@@ -404,18 +461,44 @@ typedef struct pith_generation {
     size_t n_cached; /* of these, already in the session */
     /* ids made, the end token included; they are the last ids of the session */
     size_t n_predicted;
-    double prompt_ms;    /* reading the prompt */
-    double ttft_ms;      /* from the call to the first token */
-    double predicted_ms; /* from the first token to the last */
+    double prompt_ms;        /* reading the prompt */
+    double ttft_ms;          /* from the call to the first token */
+    double predicted_ms;     /* from the first token to the last */
+    size_t n_drafted;        /* guesses that were checked */
+    size_t n_draft_accepted; /* of them, those that were right */
+    size_t n_dropped;        /* tokens of prompt and reply that overflow dropped */
 } pith_generation;
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),
- * then generates. The tokens made are in pith_session_ids; the end token is part of them but is
- * not computed. out may be NULL. */
+ * then generates. The tokens made are in pith_session_ids (with SHIFT those that were not dropped);
+ * the end token is part of them but is not computed. out may be NULL. */
 PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
                                    const int32_t *prompt, size_t n_prompt,
                                    const pith_generate_options *options, pith_generation *out,
                                    pith_error *error);
+
+/* Many replies at once: each is one session's, pith_engine_step computes the next rows of all of
+ * them together, and they join and leave between steps. Replies that are being made come before
+ * prompts that are being read, which take turns. With `exact` each is what pith_generate gives alone.
+ * pith_generate may be called meanwhile: it makes steps for all.
+ *
+ * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else of
+ * this engine. What the options point to, and the sampler, must live until the reply is freed. */
+typedef struct pith_reply pith_reply;
+/* Computes nothing yet. The session can do nothing else until the reply is made or freed. */
+PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler,
+                                    const int32_t *prompt, size_t n_prompt,
+                                    const pith_generate_options *options, pith_reply **out,
+                                    pith_error *error);
+/* Also before it is made: the session keeps what there is. NULL is allowed. */
+PITH_API void pith_reply_free(pith_reply *reply);
+PITH_API bool pith_reply_is_done(const pith_reply *reply);
+/* What there is so far; its status once it is done. */
+PITH_API pith_status pith_reply_result(const pith_reply *reply, pith_generation *out,
+                                       pith_error *error);
+/* One step for all replies of the engine; *n_running (may be NULL): those that are not done. A
+ * reply's failure is its result, not this function's. */
+PITH_API pith_status pith_engine_step(pith_engine *engine, size_t *n_running, pith_error *error);
 
 /* ---- Before loading: does it fit, and how fast ----------------------------------------------- */
 

@@ -16,6 +16,7 @@ typedef struct chat_options {
     const char *system;
     int32_t max_tokens;
     bool json, no_record;
+    pith_cli_draft draft;
 } chat_options;
 
 static void print_reply(pith_chat_state *s) {
@@ -25,9 +26,10 @@ static void print_reply(pith_chat_state *s) {
         fflush(stdout);
         return;
     }
+    const int32_t *end = pith_session_ids(chat->session) + pith_session_length(chat->session);
     pith_cli_reply reply = {.model = chat->model,
                             .engine = s->engine,
-                            .session = chat->session,
+                            .ids = end - chat->last.n_predicted,
                             .prompt_ids = chat->ids,
                             .text = pith_chat_last_text(chat),
                             .made = &chat->last};
@@ -92,7 +94,7 @@ static int talk(pith_chat_state *s, const chat_options *o) {
     return s->code ? s->code : pith_cli_finish();
 }
 
-static int run_chat(const pith_cli_command *command, const chat_options *o) {
+static int run_chat(const pith_cli_command *command, chat_options *o) {
     pith_error error = {0};
     pith_model *model = NULL;
     pith_engine *engine = NULL;
@@ -104,6 +106,7 @@ static int run_chat(const pith_cli_command *command, const chat_options *o) {
         code =
             pith_cli_fail_text("this model has no chat template; `pith run --raw` continues text");
     if (code < 0) code = pith_cli_open_engine(&o->model, model, 0, &engine, &session);
+    if (code < 0) code = pith_cli_draft_open(command, &o->model, engine, &o->draft);
     if (code < 0) {
         size_t n_ctx = (size_t)pith_engine_describe(engine).n_ctx;
         if (!pith_chat_init(&s.chat, model, session, n_ctx, &error) ||
@@ -112,18 +115,20 @@ static int run_chat(const pith_cli_command *command, const chat_options *o) {
     }
     s.engine = engine;
     s.chat.max_tokens = o->max_tokens;
+    s.chat.draft = &o->draft;
     s.chat.quiet = o->json;
     if (code < 0) code = talk(&s, o);
     pith_sampler_free(s.chat.sampler);
     pith_chat_deinit(&s.chat);
     pith_free(s.system);
+    pith_cli_draft_close(&o->draft);
     pith_session_free(session);
     pith_engine_free(engine);
     pith_model_close(model);
     return code;
 }
 
-enum { OWN_OPTIONS = 4 };
+enum { OWN_OPTIONS = 5 };
 
 int pith_command_chat(int argc, char **argv) {
     chat_options o = {0};
@@ -136,6 +141,7 @@ int pith_command_chat(int argc, char **argv) {
          "one JSON line a reply, {\"error\"} when there is none", 0, 0},
         {"no-record", 0, PITH_CLI_FLAG, &o.no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
+        pith_cli_draft_option(&o.draft),
     };
     pith_cli_model_options(&o.model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);

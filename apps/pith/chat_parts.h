@@ -32,6 +32,7 @@ typedef struct pith_chat {
     pith_chat_mark *marks; /* [n_marks], rising; at most capacity + 2 */
     size_t n_ids, n_marks, capacity;
     int32_t max_tokens;
+    const pith_cli_draft *draft;
     bool quiet; /* the reply is not printed while it is made */
     pith_cli_progress progress;
     pith_generation last;          /* the last reply; n_predicted 0: none was made */

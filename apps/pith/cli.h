@@ -92,6 +92,21 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
  * (memory_plan.c). *load: how to load, where --load is auto. Exit code, or -1 to go on. */
 int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_load *load);
 
+/* ---- Guesses (draft_option.c) ---- */
+
+typedef struct pith_cli_draft {
+    const char *source; /* as given; NULL: auto */
+    pith_draft mode;
+    pith_model *model; /* and the rest: NULL without a draft model */
+    pith_engine *engine;
+    pith_session *session;
+} pith_cli_draft;
+pith_cli_option pith_cli_draft_option(pith_cli_draft *draft);
+/* Settles the mode and opens the draft model where one is named. -1, or the exit code. */
+int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
+                        const pith_engine *engine, pith_cli_draft *draft);
+void pith_cli_draft_close(pith_cli_draft *draft);
+
 /* ---- Sampling (sampler_option.c): --temp --top-k --top-p --min-p, penalties, --seed ---- */
 enum { PITH_CLI_SAMPLER_OPTIONS = 8 };
 void pith_cli_sampler_options(pith_sampler_options *values,
@@ -148,8 +163,8 @@ int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_e
 typedef struct pith_cli_reply {
     const pith_model *model;
     const pith_engine *engine;
-    const pith_session *session; /* its last ids are the reply's */
-    const int32_t *prompt_ids;   /* [made->n_prompt] */
+    const int32_t *prompt_ids; /* [made->n_prompt] */
+    const int32_t *ids;        /* [made->n_predicted] */
     pith_span text;
     const pith_generation *made;
 } pith_cli_reply;

@@ -7,22 +7,27 @@
 #include <string.h>
 
 static const char *stop_text(pith_stop stop) {
-    static const char *const names[] = {"end",  "length",   "context",
-                                        "text", "callback", "cancelled"};
+    static const char *const names[] = {"end",      "length",    "context", "text",
+                                        "callback", "cancelled", "deadline"};
     return names[stop];
 }
 
 static json_t *timings(const pith_generation *made) {
-    return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:i, s:i}", "prompt_n",
+    return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:I, s:I, s:I}", "prompt_n",
                      (json_int_t)(made->n_prompt - made->n_cached), "cache_n",
                      (json_int_t)made->n_cached, "prompt_ms", made->prompt_ms, "ttft_ms",
                      made->ttft_ms, "predicted_n", (json_int_t)made->n_predicted, "predicted_ms",
-                     made->predicted_ms, "draft_n", 0, "draft_accepted_n", 0);
+                     made->predicted_ms, "draft_n", (json_int_t)made->n_drafted, "draft_accepted_n",
+                     (json_int_t)made->n_draft_accepted, "dropped_n", (json_int_t)made->n_dropped);
 }
 
 /* What was assumed while loading: one item a line. */
-static json_t *note_list(const char *notes) {
+static json_t *note_list(const char *notes, const pith_generation *made) {
     json_t *list = json_array();
+    if (made->n_dropped > 0)
+        json_array_append_new(
+            list,
+            json_sprintf("%zu tokens were dropped to stay within the context", made->n_dropped));
     for (const char *at = notes ? notes : ""; *at;) {
         size_t size = strcspn(at, "\n");
         json_array_append_new(list, pith_cli_json_text(at, size));
@@ -33,15 +38,14 @@ static json_t *note_list(const char *notes) {
 
 json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
     const pith_generation *made = reply->made;
-    const int32_t *end = pith_session_ids(reply->session) + pith_session_length(reply->session);
     return json_pack("{s:o, s:o, s:o, s:s, s:o, s:s, s:I, s:o}", "text",
                      pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size),
-                     "ids", pith_cli_json_ids(end - made->n_predicted, made->n_predicted),
-                     "prompt_ids", pith_cli_json_ids(reply->prompt_ids, made->n_prompt),
-                     "stop_reason", stop_text(made->stop), "timings", timings(made), "backend",
+                     "ids", pith_cli_json_ids(reply->ids, made->n_predicted), "prompt_ids",
+                     pith_cli_json_ids(reply->prompt_ids, made->n_prompt), "stop_reason",
+                     stop_text(made->stop), "timings", timings(made), "backend",
                      pith_engine_describe(reply->engine).backend, "peak_bytes",
                      (json_int_t)pith_memory_peak(), "notes",
-                     note_list(pith_model_describe(reply->model).notes));
+                     note_list(pith_model_describe(reply->model).notes, made));
 }
 
 static double per_second(size_t n, double ms) {

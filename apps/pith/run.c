@@ -4,7 +4,7 @@
  * with --stats, everything to --json.
  * Ctrl-C ends the reply and keeps what was made: exit code 0. Before the first token there is
  * nothing to keep: exit code 1.
- * Read next: src/api/api_engine.c (pith_generate), then src/engine/generate.c. */
+ * Read next: src/api/api_engine.c (pith_generate), then src/engine/reply.c. */
 #include "base/memory.h"
 #include "pith/cli.h"
 #include "pith/record.h"
@@ -20,19 +20,23 @@ typedef struct run_options {
     bool raw, json, stats, ignore_end, show_control, parse_special, no_record;
     int32_t max_tokens;
     const char *system, *file, *stop;
+    pith_cli_draft draft;
+    int overflow;
+    int32_t n_keep;
 } run_options;
 
 typedef struct run_output {
     bool streaming;
     int failure; /* errno of the write after which stdout is gone; 0: none */
     pith_buffer text;
+    pith_buffer ids; /* int32_t, of the tokens made */
     pith_cli_progress progress;
 } run_output;
 
 static int on_text(void *user, int32_t id, const char *text, size_t size) {
     run_output *output = user;
-    (void)id;
     pith_cli_progress_end(&output->progress);
+    if (id >= 0) pith_buffer_append(&output->ids, (const char *)&id, sizeof id);
     pith_buffer_append(&output->text, text, size);
     if (!output->streaming) return 0;
     if (fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0) return 0;
@@ -41,7 +45,7 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
 }
 
 enum {
-    OWN_OPTIONS = 11,
+    OWN_OPTIONS = 14,
     N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + OWN_OPTIONS
 };
 
@@ -64,6 +68,11 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "one JSON object instead of text", 0, 0},
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
+        pith_cli_draft_option(&o->draft),
+        {"overflow", 0, PITH_CLI_CHOICE, &o->overflow, "error|shift|truncate-middle",
+         "what to do when the context is full (default: error)", 0, 0},
+        {"keep", 0, PITH_CLI_INT, &o->n_keep, "N", "first tokens that --overflow keeps", 0,
+         1 << 30},
     };
     pith_cli_model_options(&o->model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
@@ -148,6 +157,9 @@ typedef struct run_state {
 static int print_result(const run_options *o, const run_state *s) {
     const pith_buffer *text = &s->output.text;
     if (o->stats) pith_cli_print_stats(&s->made);
+    if (s->made.n_dropped > 0)
+        fprintf(stderr, "note: %zu tokens were dropped to stay within the context of %d\n",
+                s->made.n_dropped, (int)pith_engine_describe(s->engine).n_ctx);
     if (!o->json) {
         if (text->size && text->data[text->size - 1] != '\n') fputc('\n', stdout);
         int code = pith_cli_finish();
@@ -158,7 +170,7 @@ static int print_result(const run_options *o, const run_state *s) {
     }
     pith_cli_reply reply = {.model = s->model,
                             .engine = s->engine,
-                            .session = s->session,
+                            .ids = (const int32_t *)(const void *)s->output.ids.data,
                             .prompt_ids = s->ids,
                             .text = {text->data, text->size},
                             .made = &s->made};
@@ -179,7 +191,11 @@ static int generate(const run_options *o, run_state *s) {
                                      .on_text = on_text,
                                      .user = &s->output,
                                      .on_prompt = pith_cli_progress_step,
-                                     .prompt_user = &s->output.progress};
+                                     .prompt_user = &s->output.progress,
+                                     .draft = o->draft.mode,
+                                     .draft_session = o->draft.session,
+                                     .overflow = (pith_overflow)o->overflow,
+                                     .n_keep = o->n_keep};
     pith_cli_interrupt_watch(s->session);
     pith_status status =
         pith_generate(s->session, s->sampler, s->ids, s->n_ids, &options, &s->made, &error);
@@ -194,7 +210,8 @@ static int generate(const run_options *o, run_state *s) {
     if (s->output.failure)
         return pith_cli_fail_text("standard output could not be written: %s",
                                   strerror(s->output.failure));
-    if (s->output.text.failed) return pith_cli_fail_text("out of memory for the reply's text");
+    if (s->output.text.failed || s->output.ids.failed)
+        return pith_cli_fail_text("out of memory for the reply's text");
     if (s->made.stop == PITH_STOP_CANCELLED && s->made.n_predicted == 0)
         return pith_cli_fail_text("stopped before the first token");
     if (!o->no_record && pith_cli_record_is_for(&o->model))
@@ -202,8 +219,7 @@ static int generate(const run_options *o, run_state *s) {
     return print_result(o, s);
 }
 
-static int run_model(const pith_cli_command *command, const run_options *o,
-                     const pith_buffer *prompt) {
+static int run_model(const pith_cli_command *command, run_options *o, const pith_buffer *prompt) {
     pith_error error = {0};
     run_state s = {0};
     int code = pith_cli_open_model(command, &o->model, false, &s.model);
@@ -214,13 +230,16 @@ static int run_model(const pith_cli_command *command, const run_options *o,
     }
     if (code < 0 && pith_sampler_new(s.model, &o->sampler, &s.sampler, &error) != PITH_OK)
         code = pith_cli_fail(&error);
+    if (code < 0) code = pith_cli_draft_open(command, &o->model, s.engine, &o->draft);
     if (code < 0) code = generate(o, &s);
+    pith_cli_draft_close(&o->draft);
     pith_sampler_free(s.sampler);
     pith_session_free(s.session);
     pith_engine_free(s.engine);
     pith_model_close(s.model);
     pith_free(s.ids);
     pith_buffer_deinit(&s.output.text);
+    pith_buffer_deinit(&s.output.ids);
     return code;
 }
 

@@ -69,10 +69,15 @@ void pith_session_free(pith_session *session) {
     pith_session_close(session);
 }
 
+static pith_status busy(pith_error *error) {
+    return pith_fail(error, PITH_ERROR_ARGUMENT, "the session is making a reply: free that first");
+}
+
 static pith_status append(pith_session *session, const int32_t *ids, size_t n_ids,
                           const pith_feed_watch *watch, pith_error *error) {
     if (!session) return pith_fail_null(error, "session");
     if (!ids && n_ids > 0) return pith_fail_null(error, "ids");
+    if (session->reply) return busy(error);
     return pith_session_feed(session, ids, n_ids, watch, error);
 }
 
@@ -96,8 +101,22 @@ pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_err
                          "n_keep is %zu, but the session holds %zu tokens", n_keep,
                          session->length);
     }
+    if (session->reply) return busy(error);
     pith_session_cut(session, n_keep);
     return PITH_OK;
+}
+
+pith_status pith_session_fork(const pith_session *session, size_t n_keep, pith_session **out,
+                              pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    if (!session) return pith_fail_null(error, "session");
+    if (n_keep > session->length) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "n_keep is %zu, but the session holds %zu tokens", n_keep,
+                         session->length);
+    }
+    return pith_session_branch(session, n_keep, out, error);
 }
 
 size_t pith_session_length(const pith_session *session) {
@@ -162,24 +181,89 @@ static pith_status check_stops(const pith_generate_options *options, pith_error 
     return PITH_OK;
 }
 
-pith_status pith_generate(pith_session *session, pith_sampler *sampler, const int32_t *prompt,
-                          size_t n_prompt, const pith_generate_options *options,
-                          pith_generation *out, pith_error *error) {
-    pith_generate_options full;
-    pith_generation unwanted;
-    if (!out) out = &unwanted;
-    *out = (pith_generation){0};
+/* Checks what a reply is made of and fills in defaults. */
+static pith_status reply_options(const pith_session *session, const pith_sampler *sampler,
+                                 const int32_t *prompt, const pith_generate_options *options,
+                                 pith_generate_options *full, pith_error *error) {
     if (!session) return pith_fail_null(error, "session");
     if (!sampler) return pith_fail_null(error, "sampler");
     if (!prompt) return pith_fail_null(error, "prompt");
     pith_status status =
-        pith_copy_options(&full, sizeof full, options, "pith_generate_options", error);
-    if (status == PITH_OK) status = check_stops(&full, error);
-    if (status == PITH_OK && full.max_tokens < 0) {
-        status =
-            pith_fail(error, PITH_ERROR_ARGUMENT, "max_tokens %d is negative", full.max_tokens);
-    }
+        pith_copy_options(full, sizeof *full, options, "pith_generate_options", error);
+    if (status == PITH_OK) status = check_stops(full, error);
     if (status != PITH_OK) return status;
-    return pith_session_generate(session, sampler, (pith_id_span){prompt, n_prompt}, &full, out,
-                                 error);
+    if (full->max_tokens < 0) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "max_tokens %d is negative", full->max_tokens);
+    }
+    if (full->draft > PITH_DRAFT_NGRAM) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "draft %d is no source of guesses",
+                         (int)full->draft);
+    }
+    if (full->max_draft < 0 || full->max_draft > 15) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "max_draft is %d: it must be 0 to 15",
+                         full->max_draft);
+    }
+    if (full->overflow > PITH_OVERFLOW_TRUNCATE_MIDDLE) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "overflow %d is no way to overflow",
+                         (int)full->overflow);
+    }
+    if (full->n_keep < 0 || (uint32_t)full->n_keep > session->engine->n_ctx / 2) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "n_keep is %d: it must be 0 to %u, half the context", full->n_keep,
+                         session->engine->n_ctx / 2);
+    }
+    if (!(full->deadline_ms >= 0)) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "deadline_ms is %g: it must be 0 or more",
+                         full->deadline_ms);
+    }
+    return PITH_OK;
+}
+
+pith_status pith_reply_new(pith_session *session, pith_sampler *sampler, const int32_t *prompt,
+                           size_t n_prompt, const pith_generate_options *options, pith_reply **out,
+                           pith_error *error) {
+    pith_generate_options full;
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    pith_status status = reply_options(session, sampler, prompt, options, &full, error);
+    if (status != PITH_OK) return status;
+    return pith_reply_open(session, sampler, (pith_id_span){prompt, n_prompt}, &full, out, error);
+}
+
+void pith_reply_free(pith_reply *reply) {
+    pith_reply_close(reply);
+}
+
+bool pith_reply_is_done(const pith_reply *reply) {
+    return !reply || pith_reply_is_made(reply);
+}
+
+pith_status pith_reply_result(const pith_reply *reply, pith_generation *out, pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = (pith_generation){0};
+    if (!reply) return pith_fail_null(error, "reply");
+    return pith_reply_outcome(reply, out, error);
+}
+
+pith_status pith_engine_step(pith_engine *engine, size_t *n_running, pith_error *error) {
+    if (n_running) *n_running = 0;
+    if (!engine) return pith_fail_null(error, "engine");
+    pith_engine_advance(engine);
+    if (n_running) *n_running = engine->n_replies;
+    return PITH_OK;
+}
+
+pith_status pith_generate(pith_session *session, pith_sampler *sampler, const int32_t *prompt,
+                          size_t n_prompt, const pith_generate_options *options,
+                          pith_generation *out, pith_error *error) {
+    pith_reply *reply = NULL;
+    pith_generation unwanted;
+    if (!out) out = &unwanted;
+    *out = (pith_generation){0};
+    pith_status status = pith_reply_new(session, sampler, prompt, n_prompt, options, &reply, error);
+    if (status != PITH_OK) return status;
+    while (!pith_reply_is_made(reply)) pith_engine_advance(session->engine);
+    status = pith_reply_outcome(reply, out, error);
+    pith_reply_close(reply);
+    return status;
 }

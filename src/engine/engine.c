@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "cpu/cpu.h"
 #include "engine/engine_account.h"
+#include "engine/step.h"
 
 #include <string.h>
 
@@ -35,13 +36,17 @@ static pith_status make_arrays(pith_engine *engine, pith_error *error) {
     engine->logits = pith_size_mul(n, n_vocab, &logits)
                          ? pith_alloc_array(logits, sizeof *engine->logits)
                          : NULL;
+    engine->tokens = pith_alloc_array(engine->step_limit, sizeof *engine->tokens);
     engine->positions = pith_alloc_array(engine->step_limit, sizeof *engine->positions);
     engine->sequence = pith_alloc_zero(engine->step_limit, sizeof *engine->sequence);
     engine->out_rows = pith_alloc_array(engine->step_limit, sizeof *engine->out_rows);
     engine->is_fast = pith_alloc_zero(engine->step_limit, sizeof *engine->is_fast);
-    engine->tables = pith_alloc_zero(engine->layout.n_group, sizeof *engine->tables);
-    if (!engine->sessions || !engine->ids || !engine->logits || !engine->positions ||
-        !engine->sequence || !engine->out_rows || !engine->is_fast || !engine->tables) {
+    engine->tables = pith_alloc_zero(n * engine->layout.n_group, sizeof *engine->tables);
+    engine->replies = pith_alloc_zero(n, sizeof(pith_reply *));
+    engine->parts = pith_alloc_zero(n, sizeof(pith_part));
+    bool has_rows = engine->tokens && engine->positions && engine->sequence && engine->out_rows &&
+                    engine->is_fast && engine->tables && engine->replies && engine->parts;
+    if (!engine->sessions || !engine->ids || !engine->logits || !has_rows) {
         return pith_fail_memory(error, "sessions", pith_engine_array_bytes(engine));
     }
     return PITH_OK;
@@ -105,11 +110,14 @@ void pith_engine_close(pith_engine *engine) {
     pith_free(engine->sessions);
     pith_free(engine->ids);
     pith_free(engine->logits);
+    pith_free(engine->tokens);
     pith_free(engine->positions);
     pith_free(engine->sequence);
     pith_free(engine->out_rows);
     pith_free(engine->is_fast);
     pith_free(engine->tables);
+    pith_free(engine->replies);
+    pith_free(engine->parts);
     pith_free(engine);
 }
 

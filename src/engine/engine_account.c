@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "cpu/cpu.h"
+#include "engine/step.h"
 
 #include <stdio.h>
 
@@ -107,10 +108,11 @@ pith_status pith_engine_lay_out(pith_engine *engine, pith_error *error) {
 
 uint64_t pith_engine_array_bytes(const pith_engine *engine) {
     uint64_t per_session = sizeof(pith_session) + (uint64_t)engine->n_ctx * sizeof(int32_t) +
-                           (uint64_t)engine->model->hparams.n_vocab * sizeof(float);
+                           (uint64_t)engine->model->hparams.n_vocab * sizeof(float) +
+                           engine->layout.n_group * sizeof(pith_kv_table) + sizeof(pith_part) +
+                           sizeof(pith_reply *);
     return per_session * engine->n_sessions +
-           (3u * sizeof(int32_t) + sizeof(bool)) * (uint64_t)engine->step_limit +
-           engine->layout.n_group * sizeof(pith_kv_table);
+           (4u * sizeof(int32_t) + sizeof(bool)) * (uint64_t)engine->step_limit;
 }
 
 pith_status pith_engine_account(pith_engine *engine, pith_error *error) {

@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "sample/sample.h"
 
 /* Published limits. */
 enum {
@@ -25,7 +26,7 @@ enum {
     PITH_GRAMMAR_MAX_NESTING = 1024   /* of a source text */
 };
 
-typedef struct pith_grammar pith_grammar; /* public name; reference counted */
+/* pith_grammar is a public type of pith.h; here it is counted by its owners. */
 
 /* ---- Building ---- */
 
@@ -142,6 +143,8 @@ size_t pith_matcher_length(const pith_matcher *matcher); /* ids accepted */
 bool pith_matcher_may_end(const pith_matcher *matcher);
 /* Bytes that must come next whatever is chosen (at most capacity); 0 when there is a choice. */
 size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity);
+/* What a sampler asks; the matcher must live as long. What is drawn is not accepted by it. */
+pith_token_filter pith_matcher_filter(pith_matcher *matcher);
 /* A limit was met (memory, states): nothing is allowed any more. NULL: no. */
 const char *pith_matcher_failed(const pith_matcher *matcher);
 

@@ -17,7 +17,9 @@ static bool init(pith_matcher *m) {
     m->work_limit = PITH_MATCHER_MASK_WORK;
     m->path = pith_matcher_take(m, ((size_t)m->trie->max_depth + 1) * sizeof *m->path);
     m->none = pith_matcher_take(m, m->trie->n_words * sizeof *m->none);
-    if (m->path == NULL || m->none == NULL || !pith_matcher_store_init(m)) return false;
+    m->risen = pith_matcher_take(m, ((size_t)m->trie->max_depth + 1) * sizeof *m->risen);
+    if (m->path == NULL || m->risen == NULL || m->none == NULL || !pith_matcher_store_init(m))
+        return false;
     pith_matcher_open(m);
     if (!pith_matcher_add(m, m->grammar->start, PITH_STACK_EMPTY)) return false;
     m->start = m->current = pith_matcher_close(m);
@@ -53,6 +55,8 @@ pith_status pith_matcher_new(const pith_grammar *grammar, const pith_token_trie 
 void pith_matcher_free(pith_matcher *matcher) {
     if (matcher == NULL) return;
     for (uint32_t i = 0; i < matcher->n_masks; i++) pith_free(matcher->masks[i].bits);
+    pith_matcher_drop_tables(matcher);
+    pith_free(matcher->tables);
     pith_matcher_store_deinit(matcher);
     pith_grammar_drop(matcher->grammar);
     pith_free(matcher->todo);
@@ -61,6 +65,7 @@ void pith_matcher_free(pith_matcher *matcher) {
     pith_free(matcher->ids);
     pith_free(matcher->past);
     pith_free(matcher->path);
+    pith_free(matcher->risen);
     pith_free(matcher->none);
     pith_free(matcher);
 }
@@ -224,4 +229,18 @@ size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity) 
 
 const char *pith_matcher_failed(const pith_matcher *matcher) {
     return matcher->failed;
+}
+
+/* ---- as a filter ---- */
+
+static bool filter_allows(void *user, int32_t id) {
+    return pith_matcher_allows(user, id);
+}
+
+static const uint32_t *filter_mask(void *user) {
+    return pith_matcher_mask(user);
+}
+
+pith_token_filter pith_matcher_filter(pith_matcher *matcher) {
+    return (pith_token_filter){matcher, filter_allows, filter_mask};
 }

@@ -27,10 +27,16 @@ enum {
 
     PITH_CONFIG_DEAD = 0, /* no thread */
     PITH_STACK_EMPTY = 0, /* of the whole text */
-    PITH_STACK_BELOW = 1  /* of what is not known (matcher_table.c) */
+    /* Stacks of a table (matcher_table.c), where the text before is not known: below a part of the
+     * grammar; below a counter whose count is relative. */
+    PITH_STACK_BELOW = 1,
+    PITH_STACK_OPEN = 2
 };
-#define PITH_NONE     UINT32_MAX
-#define PITH_LOOP_BIT 0x40000000u /* of a frame's `what` */
+#define PITH_NONE UINT32_MAX
+/* A row's entry: the config, and for relative counts by how much they went up. */
+#define PITH_ROW_CONFIG 0xFFFFFFu
+#define PITH_ROW_SHIFT  24
+#define PITH_LOOP_BIT   0x40000000u /* of a frame's `what` */
 
 typedef struct pith_frame {
     uint32_t parent; /* the stack below */
@@ -46,8 +52,10 @@ typedef struct pith_config {
     uint32_t first, n; /* in threads */
     uint32_t next;     /* of the same hash; 0: none */
     uint32_t row;      /* first of n_classes in rows; PITH_NONE: not made */
-    uint8_t done;      /* the text may end here */
+    uint16_t low;      /* is_open: the least relative count */
+    uint8_t done;      /* the text, or the part of the grammar, may end here */
     uint8_t tokens;    /* some thread waits for a whole token */
+    uint8_t is_open;   /* counts are relative */
 } pith_config;
 
 /* A hash table of one closure: entries of older stamps are free. */
@@ -55,6 +63,9 @@ typedef struct pith_mark {
     uint64_t key;
     uint32_t stamp, value;
 } pith_mark;
+
+/* What a thread's state alone says about the vocabulary; matcher_table.c. */
+typedef struct pith_table pith_table;
 
 typedef struct pith_mask {
     uint32_t config; /* PITH_NONE: free */
@@ -88,6 +99,8 @@ struct pith_matcher {
     uint32_t n_todo, todo_capacity, n_found, found_capacity;
     pith_mark *marks;
     uint32_t n_marks, n_marked, stamp;
+    bool is_open;        /* of the closure's threads */
+    uint32_t low, shift; /* set by pith_matcher_close: as in a config; as in a row */
 
     uint32_t start, current; /* configs */
     bool finished;           /* by an end id */
@@ -97,7 +110,11 @@ struct pith_matcher {
 
     pith_mask masks[PITH_MATCHER_MASKS];
     uint32_t n_masks, next_mask;
-    uint32_t *path; /* [max_depth + 1] configs of a walk */
+    uint32_t *path;      /* [max_depth + 1] configs of a walk */
+    uint32_t *risen;     /* [max_depth + 1] how much relative counts went up until there */
+    pith_table **tables; /* [n_tables] of states */
+    uint32_t n_tables, tables_capacity;
+    size_t table_bytes;
     uint32_t *none; /* [n_words] the mask of a matcher that failed or is finished */
 };
 
@@ -114,7 +131,7 @@ void *pith_matcher_take(pith_matcher *matcher, size_t bytes);      /* zeroed */
 bool pith_matcher_give_up(pith_matcher *matcher, const char *why); /* false */
 /* The stack with a frame on top; PITH_NONE on trouble. */
 uint32_t pith_matcher_push(pith_matcher *matcher, uint32_t stack, uint32_t what, uint32_t count);
-/* The config of the found threads, which are sorted here; DEAD on trouble. */
+/* The config of the found threads, which are sorted here; DEAD on trouble. Sets is_open, low. */
 uint32_t pith_matcher_intern(pith_matcher *matcher);
 /* Drops all that can be found again; keeps start, current and what the past needs. */
 void pith_matcher_collect(pith_matcher *matcher);
@@ -142,7 +159,17 @@ static inline uint32_t pith_matcher_next(pith_matcher *matcher, uint32_t config,
 
 /* ---- matcher_mask.c ---- */
 
-/* NULL on trouble. */
+/* Sets the ids of nodes [node, end), whose parent's text leads to `config`. false on trouble. */
+bool pith_matcher_walk(pith_matcher *matcher, uint32_t config, uint32_t node, uint32_t end,
+                       uint32_t *bits);
+/* The current config's mask; NULL on trouble. */
 const uint32_t *pith_matcher_find_mask(pith_matcher *matcher);
+
+/* ---- matcher_table.c ---- */
+
+/* Sets the ids that a thread allows, by the table of its state; *walked: false where it has none and
+ * must be walked. false on trouble. */
+bool pith_matcher_look_up(pith_matcher *matcher, pith_thread thread, uint32_t *bits, bool *walked);
+void pith_matcher_drop_tables(pith_matcher *matcher);
 
 #endif

@@ -2,11 +2,14 @@
  * All tokens at once: which ids keep the text allowed.
  *
  * The vocabulary's tree is walked together with the configs; where a byte is not allowed the whole
- * subtree is left out. Masks are kept by config, the oldest is replaced. The work of one mask is
- * bounded; past it the matcher fails. Read next: matcher.c. */
+ * subtree is left out. Threads that allow many bytes are looked up in tables instead, which cost a
+ * whole walk once. Masks are kept by config, the oldest is replaced. The work of one mask is bounded;
+ * past it the matcher fails. Read next: matcher_table.c, matcher.c. */
 #include "sample/matcher_internal.h"
 
 #include <string.h>
+
+enum { MOST_LOOKED_UP = 16 /* threads; more of them are walked together */ };
 
 static void set_ids(const pith_token_trie *trie, uint32_t first, uint32_t last, uint32_t *bits) {
     for (uint32_t i = first; i < last; i++) {
@@ -15,8 +18,9 @@ static void set_ids(const pith_token_trie *trie, uint32_t first, uint32_t last, 
     }
 }
 
-/* Sets the ids of nodes [node, end), whose parent's text leads to `config`. */
-static bool walk(pith_matcher *m, uint32_t config, uint32_t node, uint32_t end, uint32_t *bits) {
+bool pith_matcher_walk(pith_matcher *matcher, uint32_t config, uint32_t node, uint32_t end,
+                       uint32_t *bits) {
+    pith_matcher *m = matcher;
     const pith_token_trie *trie = m->trie;
     if (node >= end) return true;
     const uint32_t above = trie->depth[node] - 1u;
@@ -52,6 +56,23 @@ static void set_tokens(const pith_matcher *m, const pith_config *config, uint32_
     }
 }
 
+/* Threads one by one where they have tables; the others together, as one config. */
+static bool set_threads(pith_matcher *m, const pith_config *config, uint32_t *bits) {
+    pith_thread others[MOST_LOOKED_UP];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < config->n; i++) {
+        bool walked;
+        pith_thread thread = m->threads[config->first + i];
+        if (!pith_matcher_look_up(m, thread, bits, &walked)) return false;
+        if (!walked) others[n++] = thread;
+    }
+    pith_matcher_open(m);
+    for (uint32_t i = 0; i < n; i++)
+        if (!pith_matcher_add(m, (uint32_t)(others[i] >> 32), (uint32_t)others[i])) return false;
+    uint32_t rest = pith_matcher_close(m);
+    return m->trouble == NULL && pith_matcher_walk(m, rest, 0, m->trie->n_nodes, bits);
+}
+
 static bool fill(pith_matcher *m, uint32_t number, uint32_t *bits) {
     const pith_token_trie *trie = m->trie;
     const pith_config config = m->configs[number];
@@ -60,7 +81,8 @@ static bool fill(pith_matcher *m, uint32_t number, uint32_t *bits) {
     if (config.done)
         for (uint32_t i = 0; i < trie->n_ends; i++)
             bits[trie->ends[i] / 32] |= 1u << (trie->ends[i] % 32);
-    return walk(m, number, 0, trie->n_nodes, bits);
+    if (config.n > MOST_LOOKED_UP) return pith_matcher_walk(m, number, 0, trie->n_nodes, bits);
+    return set_threads(m, &config, bits);
 }
 
 /* The place for one more mask: a new one, or the oldest. */

@@ -62,6 +62,8 @@ static void clear_marks(pith_matcher *m) {
 
 void pith_matcher_open(pith_matcher *matcher) {
     matcher->n_todo = matcher->n_found = 0;
+    matcher->is_open = false;
+    matcher->low = matcher->shift = 0;
     clear_marks(matcher);
 }
 
@@ -95,15 +97,16 @@ bool pith_matcher_add(pith_matcher *matcher, uint32_t state, uint32_t stack) {
     return true;
 }
 
-/* May both leave after this round? Then the lower count stands for the higher. */
-static bool may_leave(const pith_grammar_loop *loop, uint32_t count) {
-    return count + 1 >= loop->min;
+/* May the loop be left after this round? Then a lower count stands for a higher. Of a relative
+ * count that is known only where any may. */
+static bool may_leave(const pith_grammar_loop *loop, uint32_t stack, uint32_t count) {
+    return loop->min <= 1 || (stack != PITH_STACK_OPEN && count + 1 >= loop->min);
 }
 
 /* Begins a round with `count` whole rounds behind it, unless one with fewer is on its way. */
 static bool add_round(pith_matcher *m, uint32_t loop_number, uint32_t stack, uint32_t count) {
     const pith_grammar_loop *loop = &m->grammar->loops[loop_number];
-    if (may_leave(loop, count)) {
+    if (may_leave(loop, stack, count)) {
         bool is_new;
         uint64_t key = pith_thread_of(loop_number | COUNT_KEY, stack);
         pith_mark *least = mark(m, key, count, &is_new);
@@ -120,6 +123,8 @@ static bool follow_again(pith_matcher *m, uint32_t loop_number, uint32_t stack) 
     const pith_grammar_loop *loop = &m->grammar->loops[loop_number];
     const pith_frame frame = m->frames[stack];
     uint32_t count = frame.count + 1;
+    if (frame.parent == PITH_STACK_OPEN) /* it may end, or go on: the count decides later */
+        return pith_matcher_add(m, 0, stack) && add_round(m, loop_number, frame.parent, count);
     if (count >= loop->min && !pith_matcher_add(m, loop->out, frame.parent)) return false;
     if (loop->max == PITH_GRAMMAR_UNBOUNDED) { /* from min on nothing changes any more */
         uint32_t most = loop->min > 0 ? loop->min - 1 : 0;
@@ -155,7 +160,8 @@ static bool follow(pith_matcher *m, pith_thread thread) {
 static bool counter_key(const pith_matcher *m, pith_thread thread, uint64_t *key) {
     const pith_frame *frame = &m->frames[(uint32_t)thread];
     if (frame->what == PITH_NONE || (frame->what & PITH_LOOP_BIT) == 0) return false;
-    if (!may_leave(&m->grammar->loops[frame->what & ~PITH_LOOP_BIT], frame->count)) return false;
+    if (!may_leave(&m->grammar->loops[frame->what & ~PITH_LOOP_BIT], frame->parent, frame->count))
+        return false;
     *key = pith_thread_of((uint32_t)(thread >> 32) | COUNT_KEY, frame->parent);
     return true;
 }
@@ -184,6 +190,30 @@ static bool drop_higher(pith_matcher *m) {
     return true;
 }
 
+/* Relative counts: their least, which is taken off where no thread has more on its stack than the
+ * counter. So reading one more character leads back to the same config. */
+static bool lower_counts(pith_matcher *m) {
+    bool is_flat = true;
+    uint32_t low = UINT16_MAX;
+    for (uint32_t i = 0; i < m->n_found; i++) {
+        uint32_t stack = (uint32_t)m->found[i];
+        for (; m->frames[stack].parent != PITH_STACK_OPEN; stack = m->frames[stack].parent)
+            is_flat = false;
+        if (m->frames[stack].count < low) low = m->frames[stack].count;
+    }
+    m->low = low;
+    if (!is_flat || low == 0 || low >= UINT32_MAX >> PITH_ROW_SHIFT) return true;
+    for (uint32_t i = 0; i < m->n_found; i++) {
+        const pith_frame frame = m->frames[(uint32_t)m->found[i]];
+        uint32_t stack = pith_matcher_push(m, PITH_STACK_OPEN, frame.what, frame.count - low);
+        if (stack == PITH_NONE) return false;
+        m->found[i] = pith_thread_of((uint32_t)(m->found[i] >> 32), stack);
+    }
+    m->low = 0;
+    m->shift = low;
+    return true;
+}
+
 uint32_t pith_matcher_close(pith_matcher *matcher) {
     uint64_t limit = matcher->work + PITH_MATCHER_STEP_WORK;
     if (matcher->work_limit < limit) limit = matcher->work_limit;
@@ -195,6 +225,7 @@ uint32_t pith_matcher_close(pith_matcher *matcher) {
         if (!follow(matcher, matcher->todo[--matcher->n_todo])) break;
     }
     if (matcher->trouble == NULL && matcher->n_found > 1) (void)drop_higher(matcher);
+    if (matcher->trouble == NULL && matcher->is_open) (void)lower_counts(matcher);
     return matcher->trouble == NULL ? pith_matcher_intern(matcher) : PITH_CONFIG_DEAD;
 }
 
@@ -217,6 +248,7 @@ uint32_t pith_matcher_step(pith_matcher *matcher, uint32_t config, uint32_t clas
     const uint8_t byte = matcher->grammar->byte_of[class];
     const uint32_t first = matcher->configs[config].first, n = matcher->configs[config].n;
     pith_matcher_open(matcher);
+    matcher->is_open = matcher->configs[config].is_open;
     for (uint32_t i = 0; i < n; i++) {
         pith_thread thread = matcher->threads[first + i];
         const pith_state *state = &matcher->grammar->states[thread >> 32];
@@ -228,6 +260,7 @@ uint32_t pith_matcher_step(pith_matcher *matcher, uint32_t config, uint32_t clas
     matcher->work += n;
     uint32_t next = pith_matcher_close(matcher);
     if (matcher->trouble != NULL) return PITH_CONFIG_DEAD;
+    next |= matcher->shift << PITH_ROW_SHIFT;
     matcher->rows[matcher->configs[config].row + class] = next;
     return next;
 }

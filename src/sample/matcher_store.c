@@ -159,6 +159,10 @@ uint32_t pith_matcher_intern(pith_matcher *matcher) {
             memcmp(m->threads + config->first, m->found, n * sizeof *m->found) == 0)
             return i;
     }
+    if (m->n_configs >= PITH_ROW_CONFIG) {
+        full(m);
+        return PITH_CONFIG_DEAD;
+    }
     void *grown = pith_matcher_grow(m, m->configs, &m->configs_capacity, sizeof *m->configs,
                                     m->n_configs + 1);
     if (grown == NULL) return PITH_CONFIG_DEAD;
@@ -167,8 +171,12 @@ uint32_t pith_matcher_intern(pith_matcher *matcher) {
                               m->n_threads + n);
     if (grown == NULL) return PITH_CONFIG_DEAD;
     m->threads = grown;
-    pith_config config = {
-        .first = m->n_threads, .n = n, .row = PITH_NONE, .next = m->config_buckets[at]};
+    pith_config config = {.first = m->n_threads,
+                          .n = n,
+                          .row = PITH_NONE,
+                          .next = m->config_buckets[at],
+                          .low = (uint16_t)m->low,
+                          .is_open = m->is_open};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t state = (uint32_t)(m->found[i] >> 32);
         config.done |= m->grammar->states[state].kind == PITH_STATE_DONE;
@@ -197,7 +205,7 @@ static void mark_configs(pith_matcher *m) {
 /* Frames that kept configs need move down; `next` of the old place says where to. */
 static void move_frames(pith_matcher *m) {
     for (uint32_t i = 0; i < m->n_frames; i++) m->frames[i].next = 0;
-    m->frames[PITH_STACK_BELOW].next = 1;
+    m->frames[PITH_STACK_BELOW].next = m->frames[PITH_STACK_OPEN].next = 1;
     for (uint32_t i = 0; i < m->n_configs; i++) {
         const pith_config *config = &m->configs[i];
         for (uint32_t k = 0; config->row != 0 && k < config->n; k++)
@@ -291,7 +299,8 @@ bool pith_matcher_store_init(pith_matcher *matcher) {
     m->frames[PITH_STACK_EMPTY] = (pith_frame){.what = PITH_NONE};
     m->configs[PITH_CONFIG_DEAD] = (pith_config){.row = PITH_NONE};
     m->n_frames = m->n_configs = 1;
-    return pith_matcher_push(m, PITH_STACK_EMPTY, PITH_NONE, 0) == PITH_STACK_BELOW;
+    return pith_matcher_push(m, PITH_STACK_EMPTY, PITH_NONE, 0) == PITH_STACK_BELOW &&
+           pith_matcher_push(m, PITH_STACK_EMPTY, PITH_NONE, 1) == PITH_STACK_OPEN;
 }
 
 void pith_matcher_store_deinit(pith_matcher *matcher) {
