@@ -337,8 +337,8 @@ PITH_API pith_status pith_session_append_rows(pith_session *session, const int32
 /* Forgets everything from position n_keep on. The next append continues there. The logits are
  * gone. */
 PITH_API pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error);
-/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache is
- * shared until one of them writes. */
+/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache
+ * is shared until one of them writes. */
 PITH_API pith_status pith_session_fork(const pith_session *session, size_t n_keep,
                                        pith_session **out, pith_error *error);
 PITH_API size_t pith_session_length(const pith_session *session);      /* tokens held */
@@ -355,9 +355,43 @@ PITH_API void pith_session_cancel(pith_session *session);
 
 typedef struct pith_sampler pith_sampler;
 
-/* Applied in this order: penalties, temperature-independent cuts top-k, top-p, min-p, then
- * temperature, then the draw. A negative value in a field with a non-zero default switches that
- * stage off. */
+/* Added to a token's logit; -INFINITY bans the token. Biases of the same id add up. */
+typedef struct pith_logit_bias {
+    int32_t id;
+    float bias;
+} pith_logit_bias;
+
+/* How a token is drawn. The logits first get the biases; then come the stages, in this order unless
+ * `order` says another, each on what the one before left; l is a logit, p the softmax over what is
+ * left at that stage:
+ *
+ *   penalties    of ids among the last penalty_window tokens, c times:
+ *                l <- l <= 0 ? l * repeat_penalty : l / repeat_penalty;
+ *                l <- l - (c * frequency_penalty + presence_penalty)
+ *   dry          of an id that would go on with a verbatim repetition of L >= dry_allowed_length
+ *                tokens: l <- l - dry_multiplier * dry_base^(L - dry_allowed_length). Looked for
+ *                in the last dry_window tokens; never longer than the tokens after the last
+ *                sequence breaker, a string in their text. A token with a breaker in it is exempt
+ *   top_n_sigma  keeps l >= max - top_n_sigma * (standard deviation of all l)
+ *   top_k        keeps the top_k largest
+ *   typical      keeps the tokens whose surprise, -ln p, is nearest to the mean surprise, until
+ *                their sum of p exceeds typical_p
+ *   top_p        keeps the likeliest until their sum of p reaches top_p
+ *   min_p        keeps p >= min_p * (largest p)
+ *   xtc          with probability xtc_probability: of the tokens with p >= xtc_threshold removes
+ *                all but the least likely
+ *   temperature  l <- l / T, T = temperature; with dynamic_range from T - dynamic_range (at least
+ *                0) to T + dynamic_range: low + (high - low) * (entropy / ln(tokens left)) ^
+ *                dynamic_exponent. T = 0 keeps the largest
+ *
+ * Of equal logits the one with the lower id comes first. Then mirostat, if it is on, keeps the
+ * likeliest tokens so that the surprise of what is drawn stays near mirostat_tau: by a Zipf law
+ * fitted to the 100 likeliest (1), or p >= 2^-mu (2); mu, twice tau at first, moves by mirostat_eta
+ * times the error of each token. Then one token is drawn. NaN logits count as -inf, +inf as the
+ * largest float.
+ *
+ * Zero is the default in every field and everything is off by default; strings and arrays are read
+ * by pith_sampler_new only. */
 typedef struct pith_sampler_options {
     size_t size;
     float temperature; /* 0: greedy (the default) */
@@ -366,20 +400,75 @@ typedef struct pith_sampler_options {
     float min_p;       /* 0: off */
     /* 0 or 1: off; divides positive and multiplies negative logits of recent tokens */
     float repeat_penalty;
-    float frequency_penalty; /* 0: off */
-    float presence_penalty;  /* 0: off */
-    int32_t penalty_window;  /* last tokens considered; 0: 64 */
-    uint64_t seed;           /* the same seed gives the same draws */
+    float frequency_penalty;    /* 0: off */
+    float presence_penalty;     /* 0: off */
+    int32_t penalty_window;     /* last tokens considered; 0: 64; negative: off; at most 2^24 */
+    uint64_t seed;              /* the same seed gives the same draws */
+    float typical_p;            /* 0 or 1: off */
+    float top_n_sigma;          /* 0: off */
+    float dynamic_range;        /* 0: off */
+    float dynamic_exponent;     /* 0: 1 */
+    float xtc_probability;      /* 0 to 1; 0: off */
+    float xtc_threshold;        /* 0: 0.1; above 0.5 nothing is ever removed */
+    int32_t mirostat;           /* 0: off; 1 or 2 */
+    float mirostat_tau;         /* bits; 0: 5 */
+    float mirostat_eta;         /* 0 to 1; 0: 0.1 */
+    float dry_multiplier;       /* 0: off */
+    float dry_base;             /* >= 1; 0: 1.75 */
+    int32_t dry_allowed_length; /* tokens; 0: 2 */
+    int32_t dry_window;         /* tokens; 0: 4096; negative: off; at most 2^24 */
+    /* at most 64 of 1 to 64 bytes. NULL: a line break, ':', '"' and '*'; not NULL with n 0: none */
+    const char *const *dry_breakers;
+    size_t n_dry_breakers;
+    const pith_logit_bias *biases; /* at most 2^20 */
+    size_t n_biases;
+    /* names of stages in the order wanted, each at most once, with ; or , between, such as
+     * "temperature;top_k;top_p". A stage that is on must be named; temperature is on unless it is
+     * 1. NULL: the order above */
+    const char *order;
 } pith_sampler_options;
 
 PITH_API pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options *options,
                                       pith_sampler **out, pith_error *error);
+/* The same options and the same memory of tokens, with random numbers from `seed`: one for each of
+ * several replies to a prompt. */
+PITH_API pith_status pith_sampler_clone(const pith_sampler *sampler, uint64_t seed,
+                                        pith_sampler **out, pith_error *error);
 PITH_API void pith_sampler_free(pith_sampler *sampler);
-/* Draws the next token from logits [n_vocab] and remembers it for the penalties. Cannot fail;
- * NaN logits count as -inf. */
+/* Draws the next token from logits [n_vocab] and remembers it. Cannot fail, allocates nothing; id 0
+ * when no logit is left above -inf. */
 PITH_API int32_t pith_sampler_next(pith_sampler *sampler, const float *logits);
-/* Tells the sampler about tokens it did not draw (a prompt), for the penalties. */
+/* Tells the sampler about tokens it did not draw (a prompt), for penalties and DRY. */
 PITH_API void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
+/* Forgets the last n tokens, drawn or accepted: the next draw is as if they had not been, but for
+ * its random number, which is a new one. Tokens can be taken back as far as there are, at most
+ * PITH_SAMPLER_MAX_REWIND in a row; otherwise false, and nothing is changed. */
+enum { PITH_SAMPLER_MAX_REWIND = 1024 };
+PITH_API bool pith_sampler_rewind(pith_sampler *sampler, size_t n);
+/* The distribution that the next token would be drawn from, after all stages: ids in order with
+ * their probabilities, all above 0. Writes at most capacity of them and returns how many there are
+ * (at most n_vocab; 0 when no logit is above -inf). Nothing is drawn, but XTC's coin for the token
+ * that comes is thrown and kept: this is the distribution given the coin. A token that the caller
+ * draws from it and then accepts moves mirostat as if it had been drawn here. So drafts can be
+ * accepted or rejected by the exact distribution. */
+PITH_API size_t pith_sampler_distribution(pith_sampler *sampler, const float *logits, int32_t *ids,
+                                          double *probabilities, size_t capacity);
+
+/* ---- Log-probabilities: of the model itself ---- */
+
+typedef struct pith_logprob {
+    int32_t id;
+    double logprob; /* natural logarithm, <= 0 */
+} pith_logprob;
+enum { PITH_LOGPROBS_MAX = 20 };
+/* ln of the probability of id in softmax(logits [n_vocab]), and the n_top (0 to PITH_LOGPROBS_MAX)
+ * likeliest tokens, likeliest first, of equal ones the lower id first: the distribution of the model
+ * at temperature 1, before biases, penalties, grammars and any other stage, as in OpenAI's API. What
+ * the stages make of it is pith_sampler_distribution. Returns the number of top tokens, which is
+ * smaller only where fewer logits are above -inf. *logprob: -INFINITY for such an id and for one
+ * outside the vocabulary; the same pass serves both. logprob and top may be NULL. */
+PITH_API size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *logprob,
+                              pith_logprob *top, int32_t n_top);
 
 /* ---- Generation ----------------------------------------------------------------------------- */
 
@@ -406,8 +495,8 @@ typedef enum pith_draft {
  * from the session too, what stays is read again: the reply goes on as one to the shorter text. */
 typedef enum pith_overflow {
     PITH_OVERFLOW_ERROR = 0, /* a longer prompt is refused, a reply ends (PITH_STOP_CONTEXT) */
-    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the reply
-     * is made: it has no end but its own */
+    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the
+     * reply is made: it has no end but its own */
     PITH_OVERFLOW_SHIFT = 1,
     /* of a longer prompt the first n_keep and the last tokens stay, and room for max_tokens (a
      * quarter of the context when that is 0, half of it at most); a reply ends as with ERROR */
@@ -436,6 +525,13 @@ typedef struct pith_generate_options {
     pith_session *draft_session;
     pith_overflow overflow;
     int32_t n_keep; /* less than half the context; 0: 4 with SHIFT, else an eighth of the context */
+    /* Called right before on_text for each token that is made, with pith_logprobs of the logits it
+     * was drawn from; top: the n_logprobs (0 to PITH_LOGPROBS_MAX) likeliest tokens, valid during
+     * the call. */
+    void (*on_logprobs)(void *user, int32_t id, double logprob, const pith_logprob *top,
+                        size_t n_top);
+    void *logprobs_user;
+    int32_t n_logprobs;
     /* Lengths at which other prompts will share the beginning of this one, such as the end of the
      * system part (at most 16). Not needed: any beginning that is common is found. For models with
      * windows it saves disk, because less is kept of the other places. */
@@ -487,11 +583,11 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
 
 /* Many replies at once: each is one session's, pith_engine_step computes the next rows of all of
  * them together, and they join and leave between steps. Replies that are being made come before
- * prompts that are being read, which take turns. With `exact` each is what pith_generate gives alone.
- * pith_generate may be called meanwhile: it makes steps for all.
+ * prompts that are being read, which take turns. With `exact` each is what pith_generate gives
+ * alone. pith_generate may be called meanwhile: it makes steps for all.
  *
- * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else of
- * this engine. What the options point to, and the sampler, must live until the reply is freed. */
+ * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else
+ * of this engine. What the options point to, and the sampler, must live until the reply is freed. */
 typedef struct pith_reply pith_reply;
 /* Computes nothing yet. The session can do nothing else until the reply is made or freed. */
 PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler,

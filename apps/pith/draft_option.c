@@ -12,8 +12,7 @@ pith_cli_option pith_cli_draft_option(pith_cli_draft *draft) {
                              PITH_CLI_TEXT,
                              &draft->source,
                              "off|ngram|auto|MODEL",
-                             "guess tokens ahead, from the text or with a smaller model "
-                             "(default: auto)",
+                             "guess tokens ahead, also with a smaller model",
                              0,
                              0};
 }

@@ -71,8 +71,7 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
         pith_cli_draft_option(&o->draft),
         {"overflow", 0, PITH_CLI_CHOICE, &o->overflow, "error|shift|truncate-middle",
          "what to do when the context is full (default: error)", 0, 0},
-        {"keep", 0, PITH_CLI_INT, &o->n_keep, "N",
-         "first tokens that --overflow keeps (default: 4, or an eighth of the context)", 0,
+        {"keep", 0, PITH_CLI_INT, &o->n_keep, "N", "first tokens that --overflow keeps", 0,
          1 << 30},
     };
     pith_cli_model_options(&o->model, table);

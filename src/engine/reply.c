@@ -115,10 +115,25 @@ static size_t room(const pith_reply *r) {
     return wanted < left ? wanted : left;
 }
 
+/* Of the token about to be drawn[n_drawn]. */
+static void keep_logprobs(pith_reply *r, const float *logits, int32_t id) {
+    size_t n = (size_t)r->options.n_logprobs, n_vocab = r->session->engine->model->hparams.n_vocab;
+    pith_logprob *top = r->top ? r->top + r->n_drawn * n : NULL;
+    r->n_top[r->n_drawn] =
+        (uint32_t)pith_sample_logprobs(logits, n_vocab, id, &r->logprobs[r->n_drawn], top, n);
+}
+
+static void tell_logprobs(pith_reply *r, uint32_t i) {
+    size_t n = (size_t)r->options.n_logprobs;
+    r->options.on_logprobs(r->options.logprobs_user, r->drawn[i], r->logprobs[i],
+                           r->top ? r->top + i * n : NULL, r->n_top[i]);
+}
+
 static int32_t draw(pith_reply *r, const float *logits) {
     int32_t id = pith_sample_next(r->sampler, logits);
     r->last = pith_clock_ns();
     if (r->first == 0) r->first = r->last;
+    if (r->options.on_logprobs) keep_logprobs(r, logits, id);
     r->drawn[r->n_drawn++] = id;
     return id;
 }
@@ -176,9 +191,12 @@ static bool take(pith_reply *r, int32_t id) {
 static void take_drawn(pith_reply *r) {
     pith_session *session = r->session;
     bool goes_on = true;
-    for (uint32_t i = 0; i < r->n_drawn && goes_on; i++) {
+    uint32_t i = 0;
+    for (; i < r->n_drawn && goes_on; i++) {
+        if (r->options.on_logprobs) tell_logprobs(r, i);
         goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
     }
+    if (i < r->n_drawn) pith_sample_rewind(r->sampler, r->n_drawn - i);
     size_t computed = pith_kv_sequence_length(session->kv);
     if (r->phase != PITH_REPLY_READING && computed > session->length - 1) {
         pith_kv_sequence_truncate(session->kv, (uint32_t)(session->length - 1));
@@ -423,6 +441,11 @@ static pith_status prepare(pith_reply *r, pith_id_span prompt, pith_error *error
         return pith_fail_memory(error, "speculation", engine->n_ctx * sizeof(int32_t));
     }
     if (r->options.draft == PITH_DRAFT_AUTO) r->drafter.model = r->options.draft_session;
+    if (r->options.on_logprobs && r->options.n_logprobs > 0) {
+        size_t n = (PITH_DRAFT_MAX + 1) * (size_t)r->options.n_logprobs;
+        r->top = pith_alloc_array(n, sizeof *r->top);
+        if (!r->top) return pith_fail_memory(error, "log-probabilities", n * sizeof *r->top);
+    }
     session->detok.show_control = r->options.show_control;
     session->detok.started = prompt_has_text(engine->model, prompt);
     session->detok.n_pending = 0;
@@ -470,6 +493,7 @@ void pith_reply_close(pith_reply *reply) {
     }
     pith_stop_text_deinit(&reply->stops);
     pith_draft_text_deinit(&reply->drafter.text);
+    pith_free(reply->top);
     pith_free(reply);
 }
 

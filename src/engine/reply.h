@@ -34,7 +34,10 @@ struct pith_reply {
     pith_stop_text stops;
     pith_drafter drafter;
     int32_t drawn[PITH_DRAFT_MAX + 1];
-    uint32_t n_drawn, n_drafts; /* of the step being run */
+    uint32_t n_drawn, n_drafts;          /* of the step being run */
+    double logprobs[PITH_DRAFT_MAX + 1]; /* of what was drawn, where they are told */
+    uint32_t n_top[PITH_DRAFT_MAX + 1];
+    pith_logprob *top; /* [PITH_DRAFT_MAX + 1, n_logprobs] */
     uint32_t max_drafts;
     bool is_closed;                      /* no more rows of this step are drawn from */
     uint64_t started, read, first, last; /* nanoseconds; 0: not yet */
