@@ -161,7 +161,9 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                                       (unsigned long long)info.weight_bytes);
         limit -= info.weight_bytes;
     }
+    char *cache = values->use_cache ? pith_cli_cache_folder(values->cache) : NULL;
     pith_engine_options options = {.size = sizeof options,
+                                   .cache_folder = cache,
                                    .n_ctx = n_ctx,
                                    .n_sessions = 1,
                                    .n_threads = threads.n_threads,
@@ -171,7 +173,9 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                                    .precision = (pith_precision)values->precision,
                                    .exact = values->exact,
                                    .memory_limit = limit};
-    if (pith_engine_new(model, &options, engine, &error) != PITH_OK) return pith_cli_fail(&error);
+    pith_status status = pith_engine_new(model, &options, engine, &error);
+    pith_free(cache);
+    if (status != PITH_OK) return pith_cli_fail(&error);
     if (pith_session_new(*engine, session, &error) != PITH_OK) {
         pith_engine_free(*engine);
         *engine = NULL;
