@@ -111,7 +111,7 @@ int pith_command_cache(int argc, char **argv) {
     bool json = false;
     const char *source = NULL;
     pith_cli_option table[] = {{"cache", 0, PITH_CLI_TEXT, &source, "DIR",
-                                "the folder (default: what `pith doctor` shows)", 0, 0},
+                                "the folder (`pith doctor` shows the default)", 0, 0},
                                {"json", 0, PITH_CLI_FLAG, &json, "", "as JSON", 0, 0}};
     pith_cli_command command = {"pith cache list|clear [--cache DIR] [--json]",
                                 "Lists or removes the prompts that are kept on disk.", table, 2,

@@ -13,8 +13,7 @@ pith_cli_option pith_cli_cache_option(pith_cli_model *values) {
                              PITH_CLI_TEXT,
                              &values->cache,
                              "DIR|off",
-                             "where prompts are kept for the next start (default: what `pith "
-                             "doctor` shows)",
+                             "folder that keeps prompts for the next start (default: on)",
                              0,
                              0};
 }
