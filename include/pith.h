@@ -299,6 +299,10 @@ typedef struct pith_engine_options {
     /* sum of the ranks of a session's adapters, each rounded up to 16, that there is workspace for;
      * 0: 64, negative: none */
     int32_t adapter_rank_limit;
+    /* A folder in which prompts that were read are kept, so that another start reads on from there
+     * ("Stored prompts" below); made where it is missing. NULL: none is kept. */
+    const char *cache_folder;
+    uint64_t cache_quota; /* bytes that the folder may take; 0: 1 GiB */
 } pith_engine_options;
 
 /* Bytes that pith_engine_new would allocate: KV and workspace, without weights. */
@@ -316,6 +320,8 @@ typedef struct pith_engine_info {
     uint64_t kv_bytes, workspace_bytes;
     int32_t decode_threads; /* of n_threads */
     int32_t adapter_rank_limit;
+    /* why nothing is kept in the cache folder, or less than there was; "" when all is well */
+    const char *cache_note;
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
 
@@ -617,20 +623,45 @@ typedef struct pith_generate_options {
      * where the text is complete. Where no token of the vocabulary can go on, or a limit is met, the
      * reply fails: it is never made without the grammar. */
     const pith_grammar *grammar;
+    /* Lengths at which other prompts will share the beginning of this one, such as the end of the
+     * system part (at most 16). Not needed: any beginning that is common is found. For models with
+     * windows it saves disk, because less is kept of the other places. */
+    const size_t *cache_at;
+    size_t n_cache_at;
 } pith_generate_options;
+
+/* Where the tokens of a prompt came from that were not read. */
+typedef enum pith_cache_source {
+    PITH_CACHE_NONE = 0,
+    PITH_CACHE_SESSION = 1, /* it held them */
+    PITH_CACHE_SHARED = 2,  /* another session held them */
+    PITH_CACHE_DISK = 3     /* the cache folder */
+} pith_cache_source;
+
+/* Why the cache folder gave nothing. */
+typedef enum pith_cache_miss {
+    PITH_CACHE_MISS_NONE = 0,    /* it gave something, or fewer than 64 tokens were to be read */
+    PITH_CACHE_MISS_OFF = 1,     /* there is no cache folder, or it cannot be used: cache_note */
+    PITH_CACHE_MISS_NEW = 2,     /* no prompt is stored that begins like this one */
+    PITH_CACHE_MISS_OTHER = 3,   /* one is, of another model or other settings */
+    PITH_CACHE_MISS_DAMAGED = 4, /* one was, but its file is damaged or gone: it is forgotten */
+    PITH_CACHE_MISS_WINDOW = 5   /* one is, but not what the model's windows see at this place */
+} pith_cache_miss;
 
 typedef struct pith_generation {
     pith_stop stop;
     size_t n_prompt; /* ids given */
-    size_t n_cached; /* of these, already in the session */
+    size_t n_cached; /* of these, not read: cache_source says where from */
     /* ids made, the end token included; they are the last ids of the session */
     size_t n_predicted;
-    double prompt_ms;        /* reading the prompt */
-    double ttft_ms;          /* from the call to the first token */
-    double predicted_ms;     /* from the first token to the last */
-    size_t n_drafted;        /* guesses that were checked */
-    size_t n_draft_accepted; /* of them, those that were right */
-    size_t n_dropped;        /* tokens of prompt and reply that overflow dropped */
+    double prompt_ms;               /* reading the prompt */
+    double ttft_ms;                 /* from the call to the first token */
+    double predicted_ms;            /* from the first token to the last */
+    size_t n_drafted;               /* guesses that were checked */
+    size_t n_draft_accepted;        /* of them, those that were right */
+    size_t n_dropped;               /* tokens of prompt and reply that overflow dropped */
+    pith_cache_source cache_source; /* of n_cached, or of most of them */
+    pith_cache_miss cache_miss;
 } pith_generation;
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),
@@ -663,6 +694,36 @@ PITH_API pith_status pith_reply_result(const pith_reply *reply, pith_generation 
 /* One step for all replies of the engine; *n_running (may be NULL): those that are not done. A
  * reply's failure is its result, not this function's. */
 PITH_API pith_status pith_engine_step(pith_engine *engine, size_t *n_running, pith_error *error);
+
+/* ---- Stored prompts -------------------------------------------------------------------------
+ * With a cache folder, KV of prompts is kept on disk in parts of some hundred tokens and taken from
+ * there when a prompt of the same model, settings and adapters begins alike, token by token: in this
+ * process, in a later one, or in several at once. With `exact` the bits are those of computing them.
+ * Prompts with at least 128 tokens that are not stored yet are stored, in the background; a process
+ * that is killed loses what was not finished. What was not used for longest goes when the quota is
+ * reached. Nothing that is wrong with the folder makes a call fail.
+ *
+ * The folder holds what users wrote, as token ids: it is made for the user alone. */
+
+typedef struct pith_cache_entry {
+    const char *model;    /* its name */
+    const char *settings; /* "f16, exact" */
+    uint64_t key;         /* the same for entries of one model, settings and adapters */
+    size_t first, n;      /* it holds KV of the positions [first, n) of a prompt */
+    uint64_t bytes;
+    int64_t used; /* when it was last, in seconds since 1970 */
+} pith_cache_entry;
+/* Returns non-zero to stop. The texts live until it returns. */
+typedef int (*pith_cache_visit)(void *user, const pith_cache_entry *entry);
+/* Last used first. A folder that is not there has no entries. */
+PITH_API pith_status pith_cache_list(const char *folder, pith_cache_visit visit, void *user,
+                                     pith_error *error);
+/* Removes all entries, also while other processes use them; *n_removed may be NULL. */
+PITH_API pith_status pith_cache_clear(const char *folder, size_t *n_removed, pith_error *error);
+/* "no prompt is stored that begins like this one"; "" for NONE. Never NULL. */
+PITH_API const char *pith_cache_miss_text(pith_cache_miss miss);
+/* "disk". Never NULL. */
+PITH_API const char *pith_cache_source_text(pith_cache_source source);
 
 /* ---- Before loading: does it fit, and how fast ----------------------------------------------- */
 

@@ -120,6 +120,7 @@ static int talk(pith_chat_state *s, const chat_options *o) {
     }
     loop(s);
     pith_chat_lines_close(&s->lines);
+    pith_cli_cache_note(s->engine);
     return s->code ? s->code : pith_cli_finish();
 }
 
@@ -157,7 +158,7 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     return code;
 }
 
-enum { OWN_OPTIONS = 7 };
+enum { OWN_OPTIONS = 8 };
 
 int pith_command_chat(int argc, char **argv) {
     chat_options o = {0};
@@ -173,6 +174,7 @@ int pith_command_chat(int argc, char **argv) {
         {"no-record", 0, PITH_CLI_FLAG, &o.no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
         pith_cli_draft_option(&o.draft),
+        pith_cli_cache_option(&o.model),
         {"resume", 0, PITH_CLI_TEXT, &o.resume, "NAME",
          "go on with the conversation NAME, or begin it, and keep it", 0, 0},
         {"sessions", 0, PITH_CLI_FLAG, &o.sessions, "", "list the names of kept conversations", 0,

@@ -74,6 +74,8 @@ typedef struct pith_cli_model {
     int32_t n_ctx_wanted; /* where --ctx says nothing; 0: the model's, at most 4096 */
     uint64_t memory;
     pith_cli_list loras, controls; /* of pith_cli_adapter_options */
+    bool use_cache;                /* set by commands that have --cache */
+    const char *cache;             /* as given; NULL: the default folder */
 } pith_cli_model;
 
 enum { PITH_CLI_MODEL_OPTIONS = 10 };
@@ -99,6 +101,14 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
 /* Holds weights, KV and workspace together against --memory, before anything is loaded
  * (memory_plan.c). *load: how to load, where --load is auto. Exit code, or -1 to go on. */
 int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_load *load);
+
+/* ---- Prompts on disk (cache_option.c): --cache DIR|off ---- */
+
+pith_cli_option pith_cli_cache_option(pith_cli_model *values);
+/* The folder that --cache means; released with pith_free. NULL: off, or without memory. */
+char *pith_cli_cache_folder(const char *source);
+/* Prints what is wrong with it, where something is. */
+void pith_cli_cache_note(const pith_engine *engine);
 
 /* ---- Sampling (sampler_option.c): --temp --top-k --top-p .., penalties, --logit-bias, --seed ---- */
 typedef struct pith_cli_sampler {
@@ -217,6 +227,7 @@ int pith_command_logits(int argc, char **argv);
 int pith_command_bench(int argc, char **argv);
 int pith_command_fit(int argc, char **argv);
 int pith_command_list(int argc, char **argv);
+int pith_command_cache(int argc, char **argv);
 int pith_command_doctor(int argc, char **argv);
 
 #endif

@@ -54,7 +54,7 @@ static void on_logprobs(void *user, int32_t id, double logprob, const pith_logpr
 }
 
 enum {
-    OWN_OPTIONS = 15,
+    OWN_OPTIONS = 16,
     N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
                 PITH_CLI_GRAMMAR_OPTIONS + OWN_OPTIONS
 };
@@ -81,6 +81,7 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
         pith_cli_draft_option(&o->draft),
+        pith_cli_cache_option(&o->model),
         {"overflow", 0, PITH_CLI_CHOICE, &o->overflow, "error|shift|truncate-middle",
          "what to do when the context is full (default: error)", 0, 0},
         {"keep", 0, PITH_CLI_INT, &o->n_keep, "N", "first tokens that --overflow keeps", 0,
@@ -174,6 +175,7 @@ typedef struct run_state {
 static int print_result(const run_options *o, const run_state *s) {
     const pith_buffer *text = &s->output.text;
     if (o->stats) pith_cli_print_stats(&s->made);
+    pith_cli_cache_note(s->engine);
     if (s->made.n_dropped > 0)
         fprintf(stderr, "note: %zu tokens were dropped to stay within the context of %d\n",
                 s->made.n_dropped, (int)pith_engine_describe(s->engine).n_ctx);

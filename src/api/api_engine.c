@@ -259,6 +259,11 @@ static pith_status reply_options(const pith_session *session, const pith_sampler
         return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d, but on_logprobs is NULL",
                          full->n_logprobs);
     }
+    if (full->n_cache_at > 0 && !full->cache_at) return pith_fail_null(error, "cache_at");
+    if (full->n_cache_at > 16) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_cache_at is %zu: it must be 0 to 16",
+                         full->n_cache_at);
+    }
     if (!(full->deadline_ms >= 0)) {
         return pith_fail(error, PITH_ERROR_ARGUMENT, "deadline_ms is %g: it must be 0 or more",
                          full->deadline_ms);

@@ -14,6 +14,9 @@
 #include <pcre2.h>
 #include <stdio.h>
 #include <utf8proc.h>
+#if PITH_WITH_SQLITE
+#include <sqlite3.h>
+#endif
 
 #define TEXT_OF(x)            #x
 #define NUMBER_TEXT(x)        TEXT_OF(x)
@@ -60,6 +63,9 @@ bool pith_system_library(size_t index, const char **name, const char **version) 
         {"PCRE2", NUMBER_TEXT(PCRE2_MAJOR) "." NUMBER_TEXT(PCRE2_MINOR)},
         {"utf8proc", utf8proc_version()},
         {"jansson", JANSSON_VERSION},
+#if PITH_WITH_SQLITE
+        {"SQLite", sqlite3_libversion()},
+#endif
     };
     if (index >= sizeof libraries / sizeof libraries[0]) return false;
     if (name) *name = libraries[index][0];

@@ -9,8 +9,10 @@
 #include "base/memory.h"
 #include "cpu/cpu.h"
 #include "engine/engine_account.h"
+#include "engine/prefix.h"
 #include "engine/step.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The longest text that the detokenizer can make of one token: ill-formed bytes become U+FFFD,
@@ -105,6 +107,7 @@ void pith_engine_close(pith_engine *engine) {
         pith_session_close(&engine->sessions[i]);
         pith_detok_deinit(&engine->sessions[i].detok);
     }
+    pith_prefix_close(engine->prefix);
     pith_runner_free(engine->runner);
     pith_kv_free(engine->kv);
     pith_kv_layout_deinit(&engine->layout);
@@ -124,6 +127,16 @@ void pith_engine_close(pith_engine *engine) {
     pith_free(engine);
 }
 
+/* A cache folder that cannot be used is told in the engine's description, nothing more. */
+static void open_cache(pith_engine *engine, const pith_engine_options *options) {
+    pith_error why = {0};
+    if (!options->cache_folder) return;
+    engine->prefix = pith_prefix_open(engine, options->cache_folder, options->cache_quota, &why);
+    if (engine->prefix) return;
+    snprintf(engine->cache_note, sizeof engine->cache_note, "prompts are not kept: %.200s",
+             why.text);
+}
+
 pith_status pith_engine_open(const pith_model *model, const pith_engine_options *options,
                              pith_engine **out, pith_error *error) {
     *out = NULL;
@@ -135,6 +148,7 @@ pith_status pith_engine_open(const pith_model *model, const pith_engine_options 
         pith_engine_close(engine);
         return status;
     }
+    open_cache(engine, options);
     *out = engine;
     return PITH_OK;
 }
@@ -179,5 +193,7 @@ pith_engine_info pith_engine_get_info(const pith_engine *engine) {
                               .kv_bytes = engine->kv_bytes,
                               .workspace_bytes = engine->workspace_bytes,
                               .decode_threads = engine->backend.decode_threads,
-                              .adapter_rank_limit = (int32_t)engine->backend.adapter_rank};
+                              .adapter_rank_limit = (int32_t)engine->backend.adapter_rank,
+                              .cache_note = engine->prefix ? pith_prefix_note(engine->prefix)
+                                                           : engine->cache_note};
 }

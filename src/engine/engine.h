@@ -8,8 +8,8 @@
  * Invariant: tokens in KV <= length <= n_ctx, and everything is allocated when the engine is
  * made: running a step and making a token allocate nothing. Arguments were checked by src/api;
  * numbers that depend on the model are checked here. Read next: engine.c (making one), session.c
- * (feeds), session_adapters.c, step.c (steps), reply.c and schedule.c (replies), estimate.c (before
- * loading). */
+ * (feeds), session_adapters.c, step.c (steps), reply.c and schedule.c (replies), prefix.h (prompts
+ * on disk), estimate.c (before loading). */
 #ifndef PITH_ENGINE_ENGINE_H
 #define PITH_ENGINE_ENGINE_H
 
@@ -33,6 +33,8 @@ enum {
     PITH_ENGINE_MAX_ADAPTER_RANK = 8192
 };
 
+typedef struct pith_prefix pith_prefix; /* prefix.h */
+
 struct pith_session {
     pith_engine *engine;
     bool is_open;
@@ -49,6 +51,7 @@ struct pith_session {
     /* What steps of the session are given; holders[i] is held and owns adapters.delta[i]. */
     pith_adapter_set adapters;
     pith_adapter *holders[PITH_ADAPTERS_MAX];
+    uint64_t variant; /* hash of what else than its ids decides its KV (adapters); 0: nothing */
 };
 
 struct pith_engine {
@@ -75,6 +78,9 @@ struct pith_engine {
     uint32_t n_replies, turn;          /* turn: which of them comes first in the next step */
     pith_pace pace;
     size_t max_token_bytes; /* longest text of a token */
+    bool has_cache;         /* a cache folder was asked for */
+    pith_prefix *prefix;    /* prompts on disk; NULL: none are kept, and cache_note says why */
+    char cache_note[240];
 };
 
 /* Bytes that pith_engine_open would allocate. options: complete (src/api fills absent fields

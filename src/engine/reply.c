@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "engine/prefix.h"
 
 #include <string.h>
 
@@ -81,6 +82,7 @@ static void leave(pith_reply *r) {
 /* A prompt that was not read to its end: finished steps stay, and so does what was held before. */
 static void keep_what_was_read(pith_reply *r) {
     size_t computed = pith_kv_sequence_length(r->session->kv);
+    pith_prefix_leave(r->session->engine->prefix, r->session);
     if (r->phase != PITH_REPLY_READING || r->out.n_predicted > 0) return;
     r->session->length = computed > r->held ? computed : r->held;
     r->session->has_logits = false;
@@ -222,6 +224,7 @@ static void begin_making(pith_reply *r) {
     pith_session *session = r->session;
     if (r->read == 0) r->read = pith_clock_ns();
     r->phase = PITH_REPLY_MAKING;
+    pith_prefix_leave(session->engine->prefix, session);
     if (session->length == session->engine->n_ctx) {
         if (!shift(r)) pith_reply_end(r, PITH_STOP_CONTEXT);
         return;
@@ -283,6 +286,7 @@ static void after_reading(pith_reply *r) {
     pith_session *session = r->session;
     size_t computed = pith_kv_sequence_length(session->kv);
     size_t todo = r->out.n_predicted > 0 ? 0 : session->length - r->out.n_cached;
+    pith_prefix_follow(session->engine->prefix, session);
     double done = todo > 0 ? (double)(computed - r->out.n_cached) / (double)todo : 1;
     if (todo > 0 && r->options.on_prompt &&
         r->options.on_prompt(r->options.prompt_user, done) != 0) {
@@ -326,7 +330,8 @@ static size_t common(pith_id_span prompt, const int32_t *ids, size_t n) {
 }
 
 /* Another session may have computed more of the prompt: its blocks are shared. */
-static size_t take_shared(pith_session *session, pith_id_span prompt, size_t same) {
+static size_t take_shared(pith_reply *r, pith_id_span prompt, size_t same) {
+    pith_session *session = r->session;
     pith_engine *engine = session->engine;
     const pith_session *from = NULL;
     size_t best = pith_kv_sequence_length(session->kv);
@@ -334,7 +339,7 @@ static size_t take_shared(pith_session *session, pith_id_span prompt, size_t sam
     best += LEAST_SHARED;
     for (uint32_t i = 0; i < engine->n_sessions; i++) {
         const pith_session *other = &engine->sessions[i];
-        if (!other->is_open || other == session) continue;
+        if (!other->is_open || other == session || other->variant != session->variant) continue;
         size_t n = common(prompt, other->ids, pith_kv_sequence_length(other->kv));
         if (n == prompt.size) n--; /* the last token gives the logits */
         if (n < best || !pith_session_same_adapters(session, other, n)) continue;
@@ -345,23 +350,35 @@ static size_t take_shared(pith_session *session, pith_id_span prompt, size_t sam
     pith_kv_sequence_truncate(session->kv, 0);
     session->has_logits = false;
     if (pith_kv_sequence_fork(session->kv, from->kv, (uint32_t)best, NULL) != PITH_OK) return 0;
+    r->out.cache_source = PITH_CACHE_SHARED;
     return best;
 }
 
-/* Brings the session to the prompt: keeps what it or another session has computed of it. The last
- * token is computed again where its logits are gone. */
+/* What the disk has of it: of the model alone. */
+static void take_stored(pith_reply *r, pith_id_span prompt) {
+    pith_session *session = r->session;
+    pith_prefix *prefix = session->adapters.n == 0 ? session->engine->prefix : NULL;
+    pith_prefix_take(prefix, session, prompt, &r->options, &r->out);
+}
+
+/* Brings the session to the prompt: keeps what it or another session has computed of it, or reads it
+ * from the disk. The last token is computed again where its logits are gone. Which rows are fast
+ * does not depend on the disk. */
 static void read_on_from(pith_reply *r, pith_id_span prompt) {
     pith_session *session = r->session;
     size_t same = common(prompt, session->ids, session->length);
     bool ready = same == prompt.size && same == session->length && session->has_logits;
     if (!ready && same == prompt.size) same--;
-    if (!ready) same = take_shared(session, prompt, same);
+    if (!ready) same = take_shared(r, prompt, same);
     if (session->length > same) pith_session_cut(session, same);
     r->held = same;
+    if (!ready) take_stored(r, prompt);
     memcpy(session->ids + same, prompt.data + same, (prompt.size - same) * sizeof *prompt.data);
     session->length = prompt.size;
     if (!ready) pith_session_aim_adapters(session, prompt.size);
     r->out.n_cached = ready ? prompt.size : pith_kv_sequence_length(session->kv);
+    if (r->out.n_cached > 0 && r->out.cache_source == PITH_CACHE_NONE)
+        r->out.cache_source = PITH_CACHE_SESSION;
     r->first_fast = pith_engine_first_fast(session->engine, same, prompt.size - same);
     if (!ready) session->has_logits = false;
 }
