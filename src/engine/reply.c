@@ -339,8 +339,8 @@ static size_t take_shared(pith_reply *r, pith_id_span prompt, size_t same) {
     return best;
 }
 
-/* Brings the session to the prompt: keeps what it or another session has computed of it, or reads it
- * from the disk. The last token is computed again where its logits are gone. Which rows are fast
+/* Brings the session to the prompt: keeps what it or another session has computed of it, or reads
+ * it from the disk. The last token is computed again where its logits are gone. Which rows are fast
  * does not depend on the disk. */
 static void read_on_from(pith_reply *r, pith_id_span prompt) {
     pith_session *session = r->session;
