@@ -695,13 +695,13 @@ PITH_API pith_status pith_reply_result(const pith_reply *reply, pith_generation 
  * reply's failure is its result, not this function's. */
 PITH_API pith_status pith_engine_step(pith_engine *engine, size_t *n_running, pith_error *error);
 
-/* ---- Stored prompts -------------------------------------------------------------------------
+/* ---- Stored prompts --------------------------------------------------------------------------
  * With a cache folder, KV of prompts is kept on disk in parts of some hundred tokens and taken from
- * there when a prompt of the same model, settings and adapters begins alike, token by token: in this
- * process, in a later one, or in several at once. With `exact` the bits are those of computing them.
- * Prompts with at least 128 tokens that are not stored yet are stored, in the background; a process
- * that is killed loses what was not finished. What was not used for longest goes when the quota is
- * reached. Nothing that is wrong with the folder makes a call fail.
+ * there when a prompt of the same model, settings and adapters begins alike, token by token: in
+ * this process, in a later one, or in several at once. With `exact` the bits are those of computing
+ * them. Prompts with at least 128 tokens that are not stored yet are stored, in the background; a
+ * process that is killed loses what was not finished. What was not used for longest goes when the
+ * quota is reached. Nothing that is wrong with the folder makes a call fail.
  *
  * The folder holds what users wrote, as token ids: it is made for the user alone. */
 

@@ -7,8 +7,8 @@
  * Invariant: bytes are read as little-endian words, so the value is the same on every platform.
  * It is no message authentication. Read next: map.c.
  *
- * pith_checksum: four lanes of rotate and multiply over 32 bytes at a time, joined by pith_hash. Each
- * step of a lane can be undone, so a change of one word always changes the result.
+ * pith_checksum: four lanes of rotate and multiply over 32 bytes at a time, joined by pith_hash. A
+ * step of a lane can be undone, so a change of one word always changes the lane.
  */
 #include "base/text.h"
 

@@ -165,6 +165,15 @@ pith_status pith_reply_outcome(const pith_reply *reply, pith_generation *out, pi
 /* One step for all replies being made. A failure is that of each reply in the step. */
 void pith_engine_advance(pith_engine *engine);
 
+/* ---- Prompts on disk (prefix.h; a folder as a whole: prefix_folder.c) ---- */
+
+/* pith_cache_list and pith_cache_clear of pith.h, arguments checked. */
+pith_status pith_prefix_list(const char *folder, pith_cache_visit visit, void *user,
+                             pith_error *error);
+pith_status pith_prefix_clear(const char *folder, size_t *n_removed, pith_error *error);
+/* Version of the library that keeps the index; NULL: this build keeps no prompts. */
+const char *pith_prefix_library(void);
+
 /* ---- Estimates (estimate.c) ---- */
 
 /* What running the file would take (pith_file_fit). options: complete. out is whole afterwards,

@@ -9,7 +9,6 @@
 #include "base/pool.h"
 #include "cpu/cpu.h"
 #include "engine/prefix.h"
-#include "engine/prefix_index.h"
 #include "engine/step.h"
 
 #include <stdio.h>
@@ -102,7 +101,7 @@ pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *o
     if (status == PITH_OK) status = pith_cpu_features(&engine->backend.features, error);
     if (engine->step_limit > engine->n_ctx) engine->step_limit = engine->n_ctx;
     engine->exact = options->exact;
-    engine->has_cache = options->cache_folder && pith_prefix_index_is_built();
+    engine->has_cache = options->cache_folder && pith_prefix_library() != NULL;
     engine->backend.n_threads = (int32_t)n_threads;
     engine->backend.decode_threads = (int32_t)decode_threads;
     engine->backend.step_limit = engine->step_limit;

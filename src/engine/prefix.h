@@ -10,9 +10,9 @@
  * A place is a multiple of 64 tokens; its hash stands for all tokens before it. Hashes find
  * candidates, ids decide. Parts of one prompt need each other from the front on.
  *
- * Invariant: an engine is the same with and without it, but for time: whatever is wrong with folder,
- * index or file means that the prompt is computed. Read next: prefix.c (lookup), prefix_record.c
- * (storing), prefix_file.h, prefix_index.h. */
+ * Invariant: an engine is the same with and without it, but for time: whatever is wrong with
+ * folder, index or file means that the prompt is computed. Read next: prefix.c (lookup),
+ * prefix_record.c (storing), prefix_file.h, prefix_index.h. */
 #ifndef PITH_ENGINE_PREFIX_H
 #define PITH_ENGINE_PREFIX_H
 

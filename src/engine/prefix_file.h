@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stretch of a prompt's KV as a file (private to the engine room). Version 1:
  *
- *   0          8             12        16    24      28  32            40
- *   +----------+-------------+---------+-----+-------+---+-------------+--------+--------+---------+
- *   | PITHKV1\n| front bytes | n_group | key | first | n | checksum of | ids    | sums   | blocks  |
- *   |          |             |         |     |       |   | the front   | [n]    |        |         |
- *   +----------+-------------+---------+-----+-------+---+-------------+--------+--------+---------+
- *   |<------------------------------ the front ---------------------------------------->|
+ *   0           8             12        16    24      28  32            40
+ *   +-----------+-------------+---------+-----+-------+---+-------------+-----+------+--------+
+ *   | PITHKV1\n | front bytes | n_group | key | first | n | checksum of | ids | sums | blocks |
+ *   |           |             |         |     |       |   | the front   | [n] |      |        |
+ *   +-----------+-------------+---------+-----+-------+---+-------------+-----+------+--------+
+ *   |<--------------------------------- the front ---------------------------------->|
  *
  *   ids     i32 [n]: of the whole prompt up to n, since KV depends on all of them
  *   sums    u64 [blocks of 64 tokens in [first, n)] [n_group]: checksum of each block, 0: not kept

@@ -56,8 +56,8 @@ static const char find_text[] =
 static const char find_other_text[] = "SELECT 1 FROM blocks b JOIN entries e ON e.id = b.entry "
                                       "WHERE b.hash = ?1 AND e.key <> ?2 LIMIT 1";
 
-bool pith_prefix_index_is_built(void) {
-    return true;
+const char *pith_prefix_index_library(void) {
+    return sqlite3_libversion();
 }
 
 bool pith_prefix_index_may_write(const pith_prefix_index *index) {

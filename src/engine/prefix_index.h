@@ -32,8 +32,8 @@ typedef struct pith_prefix_row {
     uint32_t first, n;
 } pith_prefix_row;
 
-/* false: this build has no SQLite, and open always fails. */
-bool pith_prefix_index_is_built(void);
+/* SQLite's version. NULL: this build has none, and open always fails. */
+const char *pith_prefix_index_library(void);
 /* Opens or makes the index of a folder; one that is broken or of another version is made anew, one
  * in a folder that may only be read is read. */
 pith_status pith_prefix_index_open(const char *folder, pith_prefix_index **out, pith_error *error);
@@ -42,8 +42,8 @@ bool pith_prefix_index_may_write(const pith_prefix_index *index);
 /* "FOLDER/e<id>.kv1"; released with pith_free, NULL without memory. */
 char *pith_prefix_index_path(const pith_prefix_index *index, int64_t id);
 
-/* Entries with KV on either side of the place that `hash` stands for: writes at most capacity, those
- * that begin first in front. */
+/* Entries with KV on either side of the place that `hash` stands for: writes at most capacity,
+ * those that begin first in front. */
 size_t pith_prefix_index_find(pith_prefix_index *index, uint64_t key, uint64_t hash,
                               pith_prefix_row *rows, size_t capacity);
 /* Whether such an entry exists for another key. */

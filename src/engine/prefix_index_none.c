@@ -5,8 +5,8 @@
 
 #include "engine/prefix_index.h"
 
-bool pith_prefix_index_is_built(void) {
-    return false;
+const char *pith_prefix_index_library(void) {
+    return NULL;
 }
 
 pith_status pith_prefix_index_open(const char *folder, pith_prefix_index **out, pith_error *error) {

@@ -41,7 +41,8 @@ void pith_prefix_recorder_free(pith_prefix_recorder *recorder);
 void pith_prefix_record_begin(pith_prefix_recorder *recorder, const pith_prefix_task *task);
 void pith_prefix_record_follow(pith_prefix_recorder *recorder, const pith_session *session);
 void pith_prefix_record_end(pith_prefix_recorder *recorder, const pith_session *session);
-/* Tells the index that what is stored of these places was used; forgotten when the worker is busy. */
+/* Tells the index that what is stored of these places was used; forgotten when the worker is busy.
+ */
 void pith_prefix_record_use(pith_prefix_recorder *recorder, uint64_t key, const uint64_t *hashes,
                             size_t n);
 /* What went wrong with storing, "" when nothing. */

@@ -361,8 +361,8 @@ static void take_stored(pith_reply *r, pith_id_span prompt) {
     pith_prefix_take(prefix, session, prompt, &r->options, &r->out);
 }
 
-/* Brings the session to the prompt: keeps what it or another session has computed of it, or reads it
- * from the disk. The last token is computed again where its logits are gone. Which rows are fast
+/* Brings the session to the prompt: keeps what it or another session has computed of it, or reads
+ * it from the disk. The last token is computed again where its logits are gone. Which rows are fast
  * does not depend on the disk. */
 static void read_on_from(pith_reply *r, pith_id_span prompt) {
     pith_session *session = r->session;

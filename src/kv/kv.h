@@ -8,7 +8,8 @@
  *   fork B      [ b0 ]    [ b1 ]     [ b7 ]         in it per layer K and V pages, head by head
  *
  * It owns memory and tables and computes nothing: kernels write and read the pages (drawn in
- * docs/formats.md, "KV pages"). Read next: kv_layout.c, kv_store.c, kv_sequence.c, kv_snapshot.c. */
+ * docs/formats.md, "KV pages"). Read next: kv_layout.c, kv_store.c, kv_sequence.c, then
+ * kv_snapshot.c. */
 #ifndef PITH_KV_KV_H
 #define PITH_KV_KV_H
 

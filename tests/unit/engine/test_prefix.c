@@ -729,7 +729,7 @@ int main(void) {
         cmocka_unit_test_setup(broken_off_prompts_are_stored_in_part, clean_folder),
         cmocka_unit_test_setup(memory_is_accounted_for, clean_folder),
     };
-    if (!pith_prefix_index_is_built()) {
+    if (!pith_prefix_index_library()) {
         print_message("skipped: this build has no SQLite\n");
         return 0;
     }
