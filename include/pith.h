@@ -3,8 +3,8 @@
  * pith: run language models on the user's own device.
  *
  * This header is the whole public interface. Read it from top to bottom: errors, files, models,
- * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is written with
- * it alone.
+ * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is
+ * written with it alone.
  *
  * Rules that hold everywhere
  * - Functions that can fail return pith_status (0 = PITH_OK, negative = error) and describe the
@@ -526,11 +526,11 @@ typedef struct pith_logprob {
 } pith_logprob;
 enum { PITH_LOGPROBS_MAX = 20 };
 /* ln of the probability of id in softmax(logits [n_vocab]), and the n_top (0 to PITH_LOGPROBS_MAX)
- * likeliest tokens, likeliest first, of equal ones the lower id first: the distribution of the model
- * at temperature 1, before biases, penalties, grammars and any other stage, as in OpenAI's API. What
- * the stages make of it is pith_sampler_distribution. Returns the number of top tokens, which is
- * smaller only where fewer logits are above -inf. *logprob: -INFINITY for such an id and for one
- * outside the vocabulary; the same pass serves both. logprob and top may be NULL. */
+ * likeliest tokens, likeliest first, of equal ones the lower id first: the distribution of the
+ * model at temperature 1, before biases, penalties, grammars and any other stage, as in OpenAI's
+ * API. What the stages make of it is pith_sampler_distribution. Returns the number of top tokens,
+ * which is smaller only where fewer logits are above -inf. *logprob: -INFINITY for such an id and
+ * for one outside the vocabulary; the same pass serves both. logprob and top may be NULL. */
 PITH_API size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *logprob,
                               pith_logprob *top, int32_t n_top);
 
@@ -620,8 +620,8 @@ typedef struct pith_generate_options {
     void *logprobs_user;
     int32_t n_logprobs;
     /* What the reply may be, from its first token on; NULL: anything. It ends (PITH_STOP_END) only
-     * where the text is complete. Where no token of the vocabulary can go on, or a limit is met, the
-     * reply fails: it is never made without the grammar. */
+     * where the text is complete. Where no token of the vocabulary can go on, or a limit is met,
+     * the reply fails: it is never made without the grammar. */
     const pith_grammar *grammar;
     /* Lengths at which other prompts will share the beginning of this one, such as the end of the
      * system part (at most 16). Not needed: any beginning that is common is found. For models with
@@ -678,7 +678,8 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
  * alone. pith_generate may be called meanwhile: it makes steps for all.
  *
  * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else
- * of this engine. What the options point to, and the sampler, must live until the reply is freed. */
+ * of this engine. What the options point to, and the sampler, must live until the reply is freed.
+ * */
 typedef struct pith_reply pith_reply;
 /* Computes nothing yet. The session can do nothing else until the reply is made or freed. */
 PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler,

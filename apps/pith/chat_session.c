@@ -20,8 +20,8 @@ enum { CONVERSATION_LIMIT = 64 << 20, NAME_LIMIT = 64 };
 
 /* ---- Where ---- */
 
-/* Kept conversations are the user's, no cache: "$PITH_HOME/chats", else pith/chats in the user's data
- * folder. */
+/* Kept conversations are the user's, no cache: "$PITH_HOME/chats", else pith/chats in the user's
+ * data folder. */
 static bool chats_folder(pith_buffer *folder) {
     static const struct {
         const char *variable, *below;

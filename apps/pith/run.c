@@ -77,7 +77,7 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
         {"stats", 0, PITH_CLI_FLAG, &o->stats, "", "show times and speeds afterwards", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "one JSON object instead of text", 0, 0},
         {"logprobs", 0, PITH_CLI_INT, &o->n_logprobs, "N",
-         "with --json: log-probability of each token and of the N likeliest", 0, PITH_LOGPROBS_MAX},
+         "with --json: log-probabilities, of the N likeliest too", 0, PITH_LOGPROBS_MAX},
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
         pith_cli_draft_option(&o->draft),

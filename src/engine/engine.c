@@ -85,10 +85,24 @@ static pith_status prepare(pith_engine *engine, const pith_engine_options *optio
     return status;
 }
 
+/* Prompts are kept on disk only where their buffers fit under the ceiling too. */
+static pith_status check_ceiling(pith_engine *engine, uint64_t limit, pith_error *error) {
+    pith_status status = pith_engine_check_ceiling(engine, limit, error);
+    if (status == PITH_OK || !engine->has_cache) return status;
+    engine->has_cache = false;
+    status = pith_engine_account(engine, error);
+    if (status == PITH_OK) status = pith_engine_check_ceiling(engine, limit, error);
+    if (status == PITH_OK) {
+        snprintf(engine->cache_note, sizeof engine->cache_note,
+                 "prompts are not kept: their buffers do not fit under the memory ceiling");
+    }
+    return status;
+}
+
 static pith_status make(pith_engine *engine, const pith_engine_options *options,
                         pith_error *error) {
     pith_status status = prepare(engine, options, error);
-    if (status == PITH_OK) status = pith_engine_check_ceiling(engine, options->memory_limit, error);
+    if (status == PITH_OK) status = check_ceiling(engine, options->memory_limit, error);
     if (status == PITH_OK) status = make_arrays(engine, error);
     if (status == PITH_OK) status = make_sessions(engine, error);
     if (status == PITH_OK) {
@@ -130,7 +144,7 @@ void pith_engine_close(pith_engine *engine) {
 /* A cache folder that cannot be used is told in the engine's description, nothing more. */
 static void open_cache(pith_engine *engine, const pith_engine_options *options) {
     pith_error why = {0};
-    if (!options->cache_folder) return;
+    if (!options->cache_folder || engine->cache_note[0]) return;
     engine->prefix = pith_prefix_open(engine, options->cache_folder, options->cache_quota, &why);
     if (engine->prefix) return;
     snprintf(engine->cache_note, sizeof engine->cache_note, "prompts are not kept: %.200s",

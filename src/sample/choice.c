@@ -2,8 +2,8 @@
  * What may still be chosen: a row or a list (choice.h).
  *
  * Owns the scratch of one draw. Invariants: at least one candidate is left once there was one; the
- * list is in id order; weights are exp(beta * (logit - max)), of a list in double, of a row in float
- * with sums in double.
+ * list is in id order; weights are exp(beta * (logit - max)), of a list in double, of a row in
+ * float with sums in double.
  *
  * Does not: know what the stages mean (stage.c) or who draws (sampler.c). */
 #include "sample/choice.h"

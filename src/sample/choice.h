@@ -6,8 +6,8 @@
  *
  * A choice is the whole row until the first cut, a list of candidates afterwards; every stage works
  * on both. Temperature multiplies a factor, `beta`, and touches no logit: a stage sees
- * beta * logit, whatever the order. The first cut finds a limit that what it keeps does not go below
- * (logit_row.h); only what reaches it becomes a candidate.
+ * beta * logit, whatever the order. The first cut finds a limit that what it keeps does not go
+ * below (logit_row.h); only what reaches it becomes a candidate.
  * Read next: choice.c (row or list), stage.c (each stage), mirostat.c, sampler.c (the chain). */
 #ifndef PITH_SAMPLE_CHOICE_H
 #define PITH_SAMPLE_CHOICE_H

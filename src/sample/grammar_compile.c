@@ -7,9 +7,9 @@
  *                        --> next
  *
  * A part that several places use is called when it is large, or repeats a wide class: what a
- * matcher learns about the inside of a string then holds for all strings. Everything else is copied, and a
- * rule inside itself is always called. A call at the end of a rule is a jump, so that right
- * recursion needs no stack. Counts are counters, except a few rounds of something tiny.
+ * matcher learns about the inside of a string then holds for all strings. Everything else is
+ * copied, and a rule inside itself is always called. A call at the end of a rule is a jump, so that
+ * right recursion needs no stack. Counts are counters, except a few rounds of something tiny.
  *
  * Owns: the work list of parts to write, which replaces recursion. Read next: grammar_emit.c,
  * grammar_link.c (the passes over the finished states). */

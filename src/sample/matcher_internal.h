@@ -167,8 +167,8 @@ const uint32_t *pith_matcher_find_mask(pith_matcher *matcher);
 
 /* ---- matcher_table.c ---- */
 
-/* Sets the ids that a thread allows, by the table of its state; *walked: false where it has none and
- * must be walked. false on trouble. */
+/* Sets the ids that a thread allows, by the table of its state; *walked: false where it has none
+ * and must be walked. false on trouble. */
 bool pith_matcher_look_up(pith_matcher *matcher, pith_thread thread, uint32_t *bits, bool *walked);
 void pith_matcher_drop_tables(pith_matcher *matcher);
 

@@ -3,8 +3,8 @@
  *
  * The vocabulary's tree is walked together with the configs; where a byte is not allowed the whole
  * subtree is left out. Threads that allow many bytes are looked up in tables instead, which cost a
- * whole walk once. Masks are kept by config, the oldest is replaced. The work of one mask is bounded;
- * past it the matcher fails. Read next: matcher_table.c, matcher.c. */
+ * whole walk once. Masks are kept by config, the oldest is replaced. The work of one mask is
+ * bounded; past it the matcher fails. Read next: matcher_table.c, matcher.c. */
 #include "sample/matcher_internal.h"
 
 #include <string.h>

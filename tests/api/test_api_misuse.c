@@ -643,7 +643,7 @@ static void system_lists(void **state) {
         assert_true(a[0] != '\0' && b[0] >= '0' && b[0] <= '9');
         n++;
     }
-    assert_int_equal(n, 3);
+    assert_in_range(n, 3, 4); /* SQLite may be missing */
     assert_false(pith_system_library(n, NULL, NULL));
     assert_true(pith_system_library(0, NULL, NULL));
     assert_true(pith_system_kernel(0, NULL, NULL));

@@ -199,7 +199,7 @@ def case_a_signal_that_ends_leaves_terminal_and_history_in_order():
             t.process.wait(20)
             expect(t.process.returncode == -number, t.process.returncode)
             expect(termios.tcgetattr(t.master)[3] & termios.ICANON, "the terminal is left in raw mode")
-            expect(set(os.listdir(folder)) <= {"history", "fit"}, os.listdir(folder))  # nothing half-written
+            expect(set(os.listdir(folder)) <= {"history", "fit", "prefix"}, os.listdir(folder))  # nothing half-written
             with open(f"{folder}/history", encoding="utf-8") as file:
                 expect("remember" in file.read())
             t.left()

@@ -16,7 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NODES = 400, MAX_KIDS = 4, MAX_TEXT = 40, N_RULES = 4, MAX_VOCAB = 120, BUILD_DEPTH = 4 };
+enum {
+    MAX_NODES = 400,
+    MAX_KIDS = 4,
+    MAX_TEXT = 40,
+    N_RULES = 4,
+    MAX_VOCAB = 120,
+    BUILD_DEPTH = 4
+};
 
 typedef enum kind { BYTES, CLASS, SEQUENCE, CHOICE, REPEAT, UNTIL, REFER } kind;
 typedef struct node {
@@ -66,7 +73,8 @@ static void set_text(const char *bytes, size_t n) {
 static bool in_class(const node *x, uint32_t code) {
     bool inside = false;
     if ((code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF) return false;
-    for (size_t i = 0; i < x->n_ranges; i++) inside |= code >= x->ranges[i].first && code <= x->ranges[i].last;
+    for (size_t i = 0; i < x->n_ranges; i++)
+        inside |= code >= x->ranges[i].first && code <= x->ranges[i].last;
     return inside != x->negated;
 }
 
@@ -132,7 +140,10 @@ static uint64_t find_ends(const node *x, size_t i) {
     uint32_t code;
     bool unused = false;
     switch (x->kind) {
-    case BYTES: return i + x->size <= t.n && memcmp(t.bytes + i, x->bytes, x->size) == 0 ? (uint64_t)1 << (i + x->size) : 0;
+    case BYTES:
+        return i + x->size <= t.n && memcmp(t.bytes + i, x->bytes, x->size) == 0
+                   ? (uint64_t)1 << (i + x->size)
+                   : 0;
     case CLASS:
         if (i == t.n) return 0;
         size_t length = pith_utf8_decode(t.bytes + i, t.n - i, &code);
@@ -200,7 +211,8 @@ static bool begins(int number, size_t i) {
 
 /* ---- random grammars ---- */
 
-static const char *const letters[] = {"a", "b", "c", "\xC3\xA9", "\xC3\xA8", "\xE2\x82\xAC", "\xF0\x9F\x99\x82", "d"};
+static const char *const letters[] = {
+    "a", "b", "c", "\xC3\xA9", "\xC3\xA8", "\xE2\x82\xAC", "\xF0\x9F\x99\x82", "d"};
 enum { N_LETTERS = 8 };
 
 static int new_node(kind of) {
@@ -210,10 +222,13 @@ static int new_node(kind of) {
 }
 
 static void random_class(node *x) {
-    static const pith_code_range ranges[] = {{'a', 'b'}, {'b', 'b'}, {'c', 'z'}, {0xE0, 0xFF}, {0xE9, 0xE9}, {0x2000, 0x20FF},
-                                             {0x80, 0x10FFFF}, {0x1F600, 0x1F64F}, {0, 0x7FF}, {0xD000, 0xE100}, {'a', 0xFFFFF}};
+    static const pith_code_range ranges[] = {{'a', 'b'},       {'b', 'b'},         {'c', 'z'},
+                                             {0xE0, 0xFF},     {0xE9, 0xE9},       {0x2000, 0x20FF},
+                                             {0x80, 0x10FFFF}, {0x1F600, 0x1F64F}, {0, 0x7FF},
+                                             {0xD000, 0xE100}, {'a', 0xFFFFF}};
     x->n_ranges = 1 + below(3);
-    for (size_t i = 0; i < x->n_ranges; i++) x->ranges[i] = ranges[below(sizeof ranges / sizeof *ranges)];
+    for (size_t i = 0; i < x->n_ranges; i++)
+        x->ranges[i] = ranges[below(sizeof ranges / sizeof *ranges)];
     x->negated = below(4) == 0;
     bool any = false;
     for (uint32_t c = 0; c <= 0x10FFFF && !any; c += 1) any = in_class(x, c);
@@ -230,8 +245,9 @@ static void random_bytes(node *x, uint32_t most) {
 }
 
 static void random_counts(node *x) {
-    static const uint32_t counts[][2] = {{0, 1}, {0, UINT32_MAX}, {1, UINT32_MAX}, {0, 3}, {2, 2}, {2, 5}, {3, UINT32_MAX}, {0, 1000000},
-                                         {1, 30}, {20, 22}, {0, 18}, {17, 40}};
+    static const uint32_t counts[][2] = {{0, 1},  {0, UINT32_MAX}, {1, UINT32_MAX}, {0, 3},
+                                         {2, 2},  {2, 5},          {3, UINT32_MAX}, {0, 1000000},
+                                         {1, 30}, {20, 22},        {0, 18},         {17, 40}};
     size_t which = below(sizeof counts / sizeof *counts);
     x->min = counts[which][0];
     x->max = counts[which][1];
@@ -253,7 +269,8 @@ static pith_grammar_node built(const node *x) {
 }
 
 static int random_node(int depth) {
-    static const kind kinds[] = {BYTES, BYTES, CLASS, SEQUENCE, SEQUENCE, CHOICE, CHOICE, REPEAT, REPEAT, REFER, REFER, UNTIL};
+    static const kind kinds[] = {BYTES,  BYTES,  CLASS,  SEQUENCE, SEQUENCE, CHOICE,
+                                 CHOICE, REPEAT, REPEAT, REFER,    REFER,    UNTIL};
     kind of = depth == 0 ? (kind)below(2) : kinds[below(sizeof kinds / sizeof *kinds)];
     int number = new_node(of);
     node *x = &g.nodes[number];
@@ -265,7 +282,9 @@ static int random_node(int depth) {
     if (of == SEQUENCE || of == CHOICE) x->n_kids = 1 + (int)below(MAX_KIDS);
     if (of == REPEAT) x->n_kids = 1;
     for (int k = 0; k < x->n_kids; k++)
-        x->kids[k] = k > 0 && below(6) == 0 ? x->kids[0] : random_node(depth - 1); /* some parts are used twice */
+        x->kids[k] = k > 0 && below(6) == 0
+                         ? x->kids[0]
+                         : random_node(depth - 1); /* some parts are used twice */
     x->built = built(x);
     return number;
 }
@@ -280,8 +299,10 @@ static pith_grammar *random_grammar(void) {
         g.rules[i] = random_node(1 + (int)below(BUILD_DEPTH));
         pith_grammar_define(g.builder, g.built[i], g.nodes[g.rules[i]].built);
     }
-    pith_status status = pith_grammar_build(g.builder, pith_grammar_refer(g.builder, g.built[0]), &grammar, &error);
-    assert_true(status == PITH_OK || status == PITH_ERROR_FORMAT); /* left recursion, or never ends */
+    pith_status status =
+        pith_grammar_build(g.builder, pith_grammar_refer(g.builder, g.built[0]), &grammar, &error);
+    assert_true(status == PITH_OK ||
+                status == PITH_ERROR_FORMAT); /* left recursion, or never ends */
     pith_grammar_builder_free(g.builder);
     return grammar;
 }
@@ -307,7 +328,8 @@ static pith_token_trie *random_vocabulary(void) {
     add_piece("", 0, false);
     for (int i = 0; i < N_LETTERS; i++) { /* whole characters and their bytes */
         add_piece(letters[i], strlen(letters[i]), false);
-        for (size_t k = 0; letters[i][1] != 0 && k < strlen(letters[i]); k++) add_piece(letters[i] + k, 1, false);
+        for (size_t k = 0; letters[i][1] != 0 && k < strlen(letters[i]); k++)
+            add_piece(letters[i] + k, 1, false);
     }
     while (v.n < MAX_VOCAB - 1) {
         char bytes[16];
@@ -334,7 +356,8 @@ static void print_case(const char *text, size_t n, int32_t id) {
     print_message("seed %llu, text", (unsigned long long)g.seed);
     for (size_t i = 0; i < n; i++) print_message(" %02X", (uint8_t)text[i]);
     print_message(", id %d:", id);
-    for (size_t i = 0; i < v.pieces[id].size; i++) print_message(" %02X", (uint8_t)v.pieces[id].data[i]);
+    for (size_t i = 0; i < v.pieces[id].size; i++)
+        print_message(" %02X", (uint8_t)v.pieces[id].data[i]);
     print_message("\n");
 }
 
