@@ -194,7 +194,7 @@ size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *l
                      pith_logprob *top, int32_t n_top) {
     double unwanted;
     if (!logprob) logprob = &unwanted;
-    *logprob = -INFINITY;
+    *logprob = -HUGE_VAL;
     if (!logits || n_vocab < 1) return 0;
     size_t n = top && n_top > 0 ? (size_t)n_top : 0;
     return pith_sample_logprobs(logits, (size_t)n_vocab, id, logprob, top, n);
