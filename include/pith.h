@@ -3,8 +3,8 @@
  * pith: run language models on the user's own device.
  *
  * This header is the whole public interface. Read it from top to bottom: errors, files, models,
- * text, engines and sessions, sampling, generation, measuring. The program `pith` is written with
- * it alone.
+ * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is
+ * written with it alone.
  *
  * Rules that hold everywhere
  * - Functions that can fail return pith_status (0 = PITH_OK, negative = error) and describe the
@@ -296,6 +296,13 @@ typedef struct pith_engine_options {
     /* of the threads, for steps of one or two rows (decoding), which memory's speed bounds; 0: all
      */
     int32_t decode_threads;
+    /* sum of the ranks of a session's adapters, each rounded up to 16, that there is workspace for;
+     * 0: 64, negative: none */
+    int32_t adapter_rank_limit;
+    /* A folder in which prompts that were read are kept, so that another start reads on from there
+     * ("Stored prompts" below); made where it is missing. NULL: none is kept. */
+    const char *cache_folder;
+    uint64_t cache_quota; /* bytes that the folder may take; 0: 1 GiB */
 } pith_engine_options;
 
 /* Bytes that pith_engine_new would allocate: KV and workspace, without weights. */
@@ -312,6 +319,9 @@ typedef struct pith_engine_info {
     const char *backend;                              /* "cpu avx512" */
     uint64_t kv_bytes, workspace_bytes;
     int32_t decode_threads; /* of n_threads */
+    int32_t adapter_rank_limit;
+    /* why nothing is kept in the cache folder, or less than there was; "" when all is well */
+    const char *cache_note;
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
 
@@ -331,8 +341,8 @@ PITH_API pith_status pith_session_append_rows(pith_session *session, const int32
 /* Forgets everything from position n_keep on. The next append continues there. The logits are
  * gone. */
 PITH_API pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error);
-/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache is
- * shared until one of them writes. */
+/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache
+ * is shared until one of them writes. */
 PITH_API pith_status pith_session_fork(const pith_session *session, size_t n_keep,
                                        pith_session **out, pith_error *error);
 PITH_API size_t pith_session_length(const pith_session *session);      /* tokens held */
@@ -344,6 +354,66 @@ PITH_API const float *pith_session_logits(const pith_session *session);
  * May be called from any thread and from a signal handler. The request is consumed by the call it
  * stops. */
 PITH_API void pith_session_cancel(pith_session *session);
+
+/* ---- Adapters ------------------------------------------------------------------------------- */
+
+/* What is added to a model's results: a LoRA, or control vectors. Immutable; it refers to its
+ * model, whose weights are neither copied nor changed, and may be shared by its sessions. */
+typedef struct pith_adapter pith_adapter;
+
+enum {
+    PITH_ADAPTER_MAX_RANK = 1024,
+    PITH_SESSION_MAX_ADAPTERS = 32 /* of one session */
+};
+
+typedef enum pith_adapter_kind {
+    PITH_ADAPTER_LORA = 0,
+    PITH_ADAPTER_CONTROL = 1 /* vectors added to the residual stream at the end of layers */
+} pith_adapter_kind;
+
+typedef struct pith_adapter_options {
+    size_t size;
+    /* control vectors: the layers, from 0, whose vectors are used; 0 and 0: all */
+    int32_t first_layer, last_layer;
+    uint64_t memory_limit; /* bytes that it may take; 0: what the system can give */
+} pith_adapter_options;
+
+typedef struct pith_adapter_info {
+    pith_adapter_kind kind;
+    const char *name;          /* general.name, else that of the file or folder */
+    const char *task;          /* adapter.lora.task_name or "" */
+    const char *prompt_prefix; /* adapter.lora.prompt_prefix or "" */
+    int32_t rank;              /* LoRA: the largest; 0: control vectors */
+    int32_t n_tensors;         /* matrices or layers that it adds to */
+    uint64_t bytes;            /* in memory */
+    uint64_t content_key;      /* hash of all that it adds */
+    /* activated LoRA: ids that switch it on, NULL and 0: always on (pith_session_set_adapters) */
+    const int32_t *invocation;
+    size_t n_invocation;
+} pith_adapter_info;
+
+/* path: a GGUF file (LoRA or control vectors), or a PEFT folder with adapter_config.json and
+ * adapter_model.safetensors. What does not belong to the model, or could not be applied whole, is
+ * refused by name (PITH_ERROR_FORMAT, PITH_ERROR_UNSUPPORTED). options may be NULL. */
+PITH_API pith_status pith_adapter_open(const pith_model *model, const char *path,
+                                       const pith_adapter_options *options, pith_adapter **out,
+                                       pith_error *error);
+/* NULL is allowed. Sessions that use it keep it until they take others or are freed; the model must
+ * be closed after that. */
+PITH_API void pith_adapter_free(pith_adapter *adapter);
+PITH_API pith_adapter_info pith_adapter_describe(const pith_adapter *adapter);
+/* What the session is computed with from now on: for each adapter its scale times what it adds, in
+ * this order. scales: [n], NULL: all 1; those of scale 0 are left out. n 0: none. Between calls
+ * only. Where this changes anything, the session forgets its tokens, which were computed otherwise.
+ * PITH_ERROR_LIMIT when the ranks are over the engine's adapter_rank_limit.
+ * An activated LoRA is used alone, and acts from one token before the last place on where its
+ * invocation stands in the session's ids: not at all where it stands nowhere. */
+PITH_API pith_status pith_session_set_adapters(pith_session *session, pith_adapter *const *adapters,
+                                               const float *scales, size_t n, pith_error *error);
+
+/* The index-th of them; false past the end. */
+PITH_API bool pith_session_adapter_at(const pith_session *session, size_t index,
+                                      const pith_adapter **adapter, float *scale);
 
 /* ---- Sampling ------------------------------------------------------------------------------- */
 
@@ -464,6 +534,29 @@ enum { PITH_LOGPROBS_MAX = 20 };
 PITH_API size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *logprob,
                               pith_logprob *top, int32_t n_top);
 
+/* ---- Constrained output --------------------------------------------------------------------- */
+
+/* Which texts a reply may be. Every token keeps the text one that can still be completed, and the
+ * reply can end where it is complete. What cannot be enforced is refused when the grammar is made.
+ * Immutable: threads may share it. It may be freed while it is used. */
+typedef struct pith_grammar pith_grammar;
+
+typedef enum pith_grammar_kind {
+    /* the notation of llama.cpp's grammar files: root ::= "yes" | "no" | [0-9]{1,3} */
+    PITH_GRAMMAR_GBNF = 0,
+    PITH_GRAMMAR_JSON_SCHEMA = 1, /* draft 2020-12, as JSON text; errors name the path */
+    PITH_GRAMMAR_REGEX = 2,       /* as in ECMAScript; it matches the whole reply */
+    PITH_GRAMMAR_CHOICES = 3      /* one of the lines of the text */
+} pith_grammar_kind;
+
+/* model: whose tokens a GBNF grammar names (<think>, <[1234]>), which then fits that model alone;
+ * may be NULL. text: at most 1 MiB. PITH_ERROR_FORMAT says where the text is wrong,
+ * PITH_ERROR_UNSUPPORTED what of it cannot be enforced, PITH_ERROR_LIMIT what grew too large. */
+PITH_API pith_status pith_grammar_new(const pith_model *model, pith_grammar_kind kind,
+                                      const char *text, size_t size, pith_grammar **out,
+                                      pith_error *error);
+PITH_API void pith_grammar_free(pith_grammar *grammar); /* NULL is allowed */
+
 /* ---- Generation ----------------------------------------------------------------------------- */
 
 typedef enum pith_stop {
@@ -489,8 +582,8 @@ typedef enum pith_draft {
  * from the session too, what stays is read again: the reply goes on as one to the shorter text. */
 typedef enum pith_overflow {
     PITH_OVERFLOW_ERROR = 0, /* a longer prompt is refused, a reply ends (PITH_STOP_CONTEXT) */
-    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the reply
-     * is made: it has no end but its own */
+    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the
+     * reply is made: it has no end but its own */
     PITH_OVERFLOW_SHIFT = 1,
     /* of a longer prompt the first n_keep and the last tokens stay, and room for max_tokens (a
      * quarter of the context when that is 0, half of it at most); a reply ends as with ERROR */
@@ -526,20 +619,49 @@ typedef struct pith_generate_options {
                         size_t n_top);
     void *logprobs_user;
     int32_t n_logprobs;
+    /* What the reply may be, from its first token on; NULL: anything. It ends (PITH_STOP_END) only
+     * where the text is complete. Where no token of the vocabulary can go on, or a limit is met,
+     * the reply fails: it is never made without the grammar. */
+    const pith_grammar *grammar;
+    /* Lengths at which other prompts will share the beginning of this one, such as the end of the
+     * system part (at most 16). Not needed: any beginning that is common is found. For models with
+     * windows it saves disk, because less is kept of the other places. */
+    const size_t *cache_at;
+    size_t n_cache_at;
 } pith_generate_options;
+
+/* Where the tokens of a prompt came from that were not read. */
+typedef enum pith_cache_source {
+    PITH_CACHE_NONE = 0,
+    PITH_CACHE_SESSION = 1, /* it held them */
+    PITH_CACHE_SHARED = 2,  /* another session held them */
+    PITH_CACHE_DISK = 3     /* the cache folder */
+} pith_cache_source;
+
+/* Why the cache folder gave nothing. */
+typedef enum pith_cache_miss {
+    PITH_CACHE_MISS_NONE = 0,    /* it gave something, or fewer than 64 tokens were to be read */
+    PITH_CACHE_MISS_OFF = 1,     /* there is no cache folder, or it cannot be used: cache_note */
+    PITH_CACHE_MISS_NEW = 2,     /* no prompt is stored that begins like this one */
+    PITH_CACHE_MISS_OTHER = 3,   /* one is, of another model or other settings */
+    PITH_CACHE_MISS_DAMAGED = 4, /* one was, but its file is damaged or gone: it is forgotten */
+    PITH_CACHE_MISS_WINDOW = 5   /* one is, but not what the model's windows see at this place */
+} pith_cache_miss;
 
 typedef struct pith_generation {
     pith_stop stop;
     size_t n_prompt; /* ids given */
-    size_t n_cached; /* of these, already in the session */
+    size_t n_cached; /* of these, not read: cache_source says where from */
     /* ids made, the end token included; they are the last ids of the session */
     size_t n_predicted;
-    double prompt_ms;        /* reading the prompt */
-    double ttft_ms;          /* from the call to the first token */
-    double predicted_ms;     /* from the first token to the last */
-    size_t n_drafted;        /* guesses that were checked */
-    size_t n_draft_accepted; /* of them, those that were right */
-    size_t n_dropped;        /* tokens of prompt and reply that overflow dropped */
+    double prompt_ms;               /* reading the prompt */
+    double ttft_ms;                 /* from the call to the first token */
+    double predicted_ms;            /* from the first token to the last */
+    size_t n_drafted;               /* guesses that were checked */
+    size_t n_draft_accepted;        /* of them, those that were right */
+    size_t n_dropped;               /* tokens of prompt and reply that overflow dropped */
+    pith_cache_source cache_source; /* of n_cached, or of most of them */
+    pith_cache_miss cache_miss;
 } pith_generation;
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),
@@ -552,11 +674,12 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
 
 /* Many replies at once: each is one session's, pith_engine_step computes the next rows of all of
  * them together, and they join and leave between steps. Replies that are being made come before
- * prompts that are being read, which take turns. With `exact` each is what pith_generate gives alone.
- * pith_generate may be called meanwhile: it makes steps for all.
+ * prompts that are being read, which take turns. With `exact` each is what pith_generate gives
+ * alone. pith_generate may be called meanwhile: it makes steps for all.
  *
- * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else of
- * this engine. What the options point to, and the sampler, must live until the reply is freed. */
+ * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else
+ * of this engine. What the options point to, and the sampler, must live until the reply is freed.
+ * */
 typedef struct pith_reply pith_reply;
 /* Computes nothing yet. The session can do nothing else until the reply is made or freed. */
 PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler,
@@ -572,6 +695,36 @@ PITH_API pith_status pith_reply_result(const pith_reply *reply, pith_generation 
 /* One step for all replies of the engine; *n_running (may be NULL): those that are not done. A
  * reply's failure is its result, not this function's. */
 PITH_API pith_status pith_engine_step(pith_engine *engine, size_t *n_running, pith_error *error);
+
+/* ---- Stored prompts --------------------------------------------------------------------------
+ * With a cache folder, KV of prompts is kept on disk in parts of some hundred tokens and taken from
+ * there when a prompt of the same model, settings and adapters begins alike, token by token: in
+ * this process, in a later one, or in several at once. With `exact` the bits are those of computing
+ * them. Prompts with at least 128 tokens that are not stored yet are stored, in the background; a
+ * process that is killed loses what was not finished. What was not used for longest goes when the
+ * quota is reached. Nothing that is wrong with the folder makes a call fail.
+ *
+ * The folder holds what users wrote, as token ids: it is made for the user alone. */
+
+typedef struct pith_cache_entry {
+    const char *model;    /* its name */
+    const char *settings; /* "f16, exact" */
+    uint64_t key;         /* the same for entries of one model, settings and adapters */
+    size_t first, n;      /* it holds KV of the positions [first, n) of a prompt */
+    uint64_t bytes;
+    int64_t used; /* when it was last, in seconds since 1970 */
+} pith_cache_entry;
+/* Returns non-zero to stop. The texts live until it returns. */
+typedef int (*pith_cache_visit)(void *user, const pith_cache_entry *entry);
+/* Last used first. A folder that is not there has no entries. */
+PITH_API pith_status pith_cache_list(const char *folder, pith_cache_visit visit, void *user,
+                                     pith_error *error);
+/* Removes all entries, also while other processes use them; *n_removed may be NULL. */
+PITH_API pith_status pith_cache_clear(const char *folder, size_t *n_removed, pith_error *error);
+/* "no prompt is stored that begins like this one"; "" for NONE. Never NULL. */
+PITH_API const char *pith_cache_miss_text(pith_cache_miss miss);
+/* "disk". Never NULL. */
+PITH_API const char *pith_cache_source_text(pith_cache_source source);
 
 /* ---- Before loading: does it fit, and how fast ----------------------------------------------- */
 

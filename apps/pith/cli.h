@@ -73,6 +73,9 @@ typedef struct pith_cli_model {
     int32_t n_ctx, n_threads, step_limit;
     int32_t n_ctx_wanted; /* where --ctx says nothing; 0: the model's, at most 4096 */
     uint64_t memory;
+    pith_cli_list loras, controls; /* of pith_cli_adapter_options */
+    bool use_cache;                /* set by commands that have --cache */
+    const char *cache;             /* as given; NULL: the default folder */
 } pith_cli_model;
 
 enum { PITH_CLI_MODEL_OPTIONS = 10 };
@@ -91,28 +94,21 @@ char *pith_cli_models_folder(void);
  * open. */
 int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values,
                         bool vocab_only, pith_model **model);
-/* n_ctx_wanted: the context where --ctx says nothing; 0: the model's, at most 4096. Exit code, or
- * -1 when both are open. */
+/* n_ctx_wanted: the context where --ctx says nothing; 0: the model's, at most 4096. The session has
+ * the adapters that were asked for. Exit code, or -1 when both are open. */
 int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                          int32_t n_ctx_wanted, pith_engine **engine, pith_session **session);
 /* Holds weights, KV and workspace together against --memory, before anything is loaded
  * (memory_plan.c). *load: how to load, where --load is auto. Exit code, or -1 to go on. */
 int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_load *load);
 
-/* ---- Guesses (draft_option.c) ---- */
+/* ---- Prompts on disk (cache_option.c): --cache DIR|off ---- */
 
-typedef struct pith_cli_draft {
-    const char *source; /* as given; NULL: auto */
-    pith_draft mode;
-    pith_model *model; /* and the rest: NULL without a draft model */
-    pith_engine *engine;
-    pith_session *session;
-} pith_cli_draft;
-pith_cli_option pith_cli_draft_option(pith_cli_draft *draft);
-/* Settles the mode and opens the draft model where one is named. -1, or the exit code. */
-int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
-                        const pith_engine *engine, pith_cli_draft *draft);
-void pith_cli_draft_close(pith_cli_draft *draft);
+pith_cli_option pith_cli_cache_option(pith_cli_model *values);
+/* The folder that --cache means; released with pith_free. NULL: off, or without memory. */
+char *pith_cli_cache_folder(const char *source);
+/* Prints what is wrong with it, where something is. */
+void pith_cli_cache_note(const pith_engine *engine);
 
 /* ---- Sampling (sampler_option.c): --temp to --seed ---- */
 typedef struct pith_cli_sampler {
@@ -178,6 +174,7 @@ int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_e
 typedef struct pith_cli_reply {
     const pith_model *model;
     const pith_engine *engine;
+    const pith_session *session;
     const int32_t *prompt_ids; /* [made->n_prompt] */
     const int32_t *ids;        /* [made->n_predicted] */
     pith_span text;
@@ -230,6 +227,7 @@ int pith_command_logits(int argc, char **argv);
 int pith_command_bench(int argc, char **argv);
 int pith_command_fit(int argc, char **argv);
 int pith_command_list(int argc, char **argv);
+int pith_command_cache(int argc, char **argv);
 int pith_command_doctor(int argc, char **argv);
 
 #endif

@@ -2,7 +2,7 @@
  * What --json and --stats tell about one reply. Scripts rely on these field names: more may
  * follow, none of them changes. */
 #include "base/clock.h"
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,8 +23,9 @@ static json_t *timings(const pith_generation *made) {
 }
 
 /* What was assumed while loading: one item a line. */
-static json_t *note_list(const char *notes, const pith_generation *made) {
+static json_t *note_list(const char *notes, const char *cache_note, const pith_generation *made) {
     json_t *list = json_array();
+    if (cache_note[0]) json_array_append_new(list, pith_cli_json_string(cache_note));
     if (made->n_dropped > 0)
         json_array_append_new(
             list,
@@ -56,14 +57,17 @@ void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob o
 
 json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
     const pith_generation *made = reply->made;
+    pith_engine_info engine = pith_engine_describe(reply->engine);
+    json_t *notes = note_list(pith_model_describe(reply->model).notes, engine.cache_note, made);
+    pith_cli_note_adapters(reply->session, notes);
     json_t *json = json_pack(
-        "{s:o, s:o, s:o, s:s, s:o, s:s, s:I, s:o}", "text",
+        "{s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s, s:I, s:o}", "text",
         pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size), "ids",
         pith_cli_json_ids(reply->ids, made->n_predicted), "prompt_ids",
         pith_cli_json_ids(reply->prompt_ids, made->n_prompt), "stop_reason", stop_text(made->stop),
-        "timings", timings(made), "backend", pith_engine_describe(reply->engine).backend,
-        "peak_bytes", (json_int_t)pith_memory_peak(), "notes",
-        note_list(pith_model_describe(reply->model).notes, made));
+        "timings", timings(made), "cache", pith_cache_source_text(made->cache_source), "cache_miss",
+        pith_cache_miss_text(made->cache_miss), "backend", engine.backend, "peak_bytes",
+        (json_int_t)pith_memory_peak(), "notes", notes);
     if (reply->logprobs) json_object_set_new(json, "logprobs", reply->logprobs);
     return json;
 }
@@ -75,9 +79,13 @@ static double per_second(size_t n, double ms) {
 void pith_cli_print_stats(const pith_generation *made) {
     size_t n_read = made->n_prompt - made->n_cached;
     size_t n_after_first = made->n_predicted > 0 ? made->n_predicted - 1 : 0;
-    fprintf(stderr,
-            "prompt %zu tokens, %zu of them already read, %.0f ms (%.1f tok/s); first token after "
-            "%.0f ms; %zu tokens made at %.1f tok/s\n",
-            made->n_prompt, made->n_cached, made->prompt_ms, per_second(n_read, made->prompt_ms),
-            made->ttft_ms, made->n_predicted, per_second(n_after_first, made->predicted_ms));
+    fprintf(
+        stderr,
+        "prompt %zu tokens, %zu of them already read%s, %.0f ms (%.1f tok/s); first token after "
+        "%.0f ms; %zu tokens made at %.1f tok/s\n",
+        made->n_prompt, made->n_cached, made->cache_source == PITH_CACHE_DISK ? " (from disk)" : "",
+        made->prompt_ms, per_second(n_read, made->prompt_ms), made->ttft_ms, made->n_predicted,
+        per_second(n_after_first, made->predicted_ms));
+    if (made->cache_miss > PITH_CACHE_MISS_OFF)
+        fprintf(stderr, "nothing came from disk: %s\n", pith_cache_miss_text(made->cache_miss));
 }

@@ -6,8 +6,8 @@
  * nothing to keep: exit code 1.
  * Read next: src/api/api_engine.c (pith_generate), then src/engine/reply.c. */
 #include "base/memory.h"
-#include "pith/cli.h"
 #include "pith/record.h"
+#include "pith/reply_option.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,6 +21,7 @@ typedef struct run_options {
     int32_t max_tokens, n_logprobs; /* -1: no log-probabilities */
     const char *system, *file, *stop;
     pith_cli_draft draft;
+    pith_cli_grammar grammar;
     int overflow;
     int32_t n_keep;
 } run_options;
@@ -53,8 +54,9 @@ static void on_logprobs(void *user, int32_t id, double logprob, const pith_logpr
 }
 
 enum {
-    OWN_OPTIONS = 15,
-    N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + OWN_OPTIONS
+    OWN_OPTIONS = 16,
+    N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
+                PITH_CLI_GRAMMAR_OPTIONS + OWN_OPTIONS
 };
 
 static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -75,10 +77,11 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
         {"stats", 0, PITH_CLI_FLAG, &o->stats, "", "show times and speeds afterwards", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "one JSON object instead of text", 0, 0},
         {"logprobs", 0, PITH_CLI_INT, &o->n_logprobs, "N",
-         "with --json: log-probabilities, of the N likeliest tokens too", 0, PITH_LOGPROBS_MAX},
+         "with --json: log-probabilities, of the N likeliest too", 0, PITH_LOGPROBS_MAX},
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
         pith_cli_draft_option(&o->draft),
+        pith_cli_cache_option(&o->model),
         {"overflow", 0, PITH_CLI_CHOICE, &o->overflow, "error|shift|truncate-middle",
          "what to do when the context is full (default: error)", 0, 0},
         {"keep", 0, PITH_CLI_INT, &o->n_keep, "N", "first tokens that --overflow keeps", 0,
@@ -86,7 +89,11 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
     };
     pith_cli_model_options(&o->model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
-    pith_cli_sampler_options(&o->sampler, table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS);
+    pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
+    pith_cli_adapter_options(&o->model, rest);
+    rest += PITH_CLI_ADAPTER_OPTIONS;
+    pith_cli_grammar_options(&o->grammar, rest);
+    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_GRAMMAR_OPTIONS);
 }
 
 /* The file, a blank line, the words: small models answer best what was asked last, and a file that
@@ -158,6 +165,7 @@ typedef struct run_state {
     pith_engine *engine;
     pith_session *session;
     pith_sampler *sampler;
+    pith_grammar *grammar;
     int32_t *ids;
     size_t n_ids;
     run_output output;
@@ -167,6 +175,7 @@ typedef struct run_state {
 static int print_result(const run_options *o, const run_state *s) {
     const pith_buffer *text = &s->output.text;
     if (o->stats) pith_cli_print_stats(&s->made);
+    pith_cli_cache_note(s->engine);
     if (s->made.n_dropped > 0)
         fprintf(stderr, "note: %zu tokens were dropped to stay within the context of %d\n",
                 s->made.n_dropped, (int)pith_engine_describe(s->engine).n_ctx);
@@ -180,6 +189,7 @@ static int print_result(const run_options *o, const run_state *s) {
     }
     pith_cli_reply reply = {.model = s->model,
                             .engine = s->engine,
+                            .session = s->session,
                             .ids = (const int32_t *)(const void *)s->output.ids.data,
                             .prompt_ids = s->ids,
                             .text = {text->data, text->size},
@@ -206,7 +216,8 @@ static int generate(const run_options *o, run_state *s) {
                                      .draft = o->draft.mode,
                                      .draft_session = o->draft.session,
                                      .overflow = (pith_overflow)o->overflow,
-                                     .n_keep = o->n_keep};
+                                     .n_keep = o->n_keep,
+                                     .grammar = s->grammar};
     if (o->n_logprobs >= 0) {
         s->output.model = s->model;
         s->output.logprobs = json_array();
@@ -248,7 +259,9 @@ static int run_model(const pith_cli_command *command, run_options *o, const pith
     }
     if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, s.model, &s.sampler);
     if (code < 0) code = pith_cli_draft_open(command, &o->model, s.engine, &o->draft);
+    if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
     if (code < 0) code = generate(o, &s);
+    pith_grammar_free(s.grammar);
     pith_cli_draft_close(&o->draft);
     pith_sampler_free(s.sampler);
     pith_session_free(s.session);

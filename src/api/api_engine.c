@@ -194,7 +194,7 @@ size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *l
                      pith_logprob *top, int32_t n_top) {
     double unwanted;
     if (!logprob) logprob = &unwanted;
-    *logprob = (double)-INFINITY;
+    *logprob = -HUGE_VAL;
     if (!logits || n_vocab < 1) return 0;
     size_t n = top && n_top > 0 ? (size_t)n_top : 0;
     return pith_sample_logprobs(logits, (size_t)n_vocab, id, logprob, top, n);
@@ -258,6 +258,11 @@ static pith_status reply_options(const pith_session *session, const pith_sampler
     if (full->n_logprobs > 0 && !full->on_logprobs) {
         return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d, but on_logprobs is NULL",
                          full->n_logprobs);
+    }
+    if (full->n_cache_at > 0 && !full->cache_at) return pith_fail_null(error, "cache_at");
+    if (full->n_cache_at > 16) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_cache_at is %zu: it must be 0 to 16",
+                         full->n_cache_at);
     }
     if (!(full->deadline_ms >= 0)) {
         return pith_fail(error, PITH_ERROR_ARGUMENT, "deadline_ms is %g: it must be 0 or more",

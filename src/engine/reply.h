@@ -16,6 +16,7 @@
 
 #include "engine/draft.h"
 #include "engine/step.h"
+#include "sample/grammar.h"
 
 typedef enum pith_reply_phase {
     PITH_REPLY_READING,
@@ -38,6 +39,9 @@ struct pith_reply {
     int32_t drawn[PITH_DRAFT_MAX + 1];
     pith_drawn_logprobs *logprobs; /* [PITH_DRAFT_MAX + 1] of drawn; NULL: nobody asked */
     uint32_t n_drawn, n_drafts;    /* of the step being run */
+    pith_matcher *matcher;         /* of the grammar; NULL: none */
+    pith_token_filter filter;      /* of the matcher */
+    bool is_stuck;                 /* the grammar allows no token */
     uint32_t max_drafts;
     bool is_closed;                      /* no more rows of this step are drawn from */
     uint64_t started, read, first, last; /* nanoseconds; 0: not yet */

@@ -140,7 +140,7 @@ void pith_stage_typical(pith_choice *choice, double p) {
         choice->row_weights[one->id] = one->logit;
         one->logit = -pith_float_of(fabs(slope - below));
     }
-    double target = nextafter(p * choice->total, (double)INFINITY); /* more than p */
+    double target = nextafter(p * choice->total, HUGE_VAL); /* more than p */
     choice->n =
         pith_select_weight(choice->selector, choice->list, choice->weights, choice->n, target);
     for (size_t i = 0; i < choice->n; i++)
