@@ -529,8 +529,8 @@ enum { PITH_LOGPROBS_MAX = 20 };
  * likeliest tokens, likeliest first, of equal ones the lower id first: the distribution of the
  * model at temperature 1, before biases, penalties, grammars and any other stage, as in OpenAI's
  * API. What the stages make of it is pith_sampler_distribution. Returns the number of top tokens,
- * which is smaller only where fewer logits are above -inf. *logprob: -INFINITY for such an id and
- * for one outside the vocabulary; the same pass serves both. logprob and top may be NULL. */
+ * fewer only where fewer logits are above -inf. *logprob: -INFINITY for an id whose logit is not,
+ * and for one outside the vocabulary. logprob and top may be NULL. */
 PITH_API size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *logprob,
                               pith_logprob *top, int32_t n_top);
 

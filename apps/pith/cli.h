@@ -110,8 +110,7 @@ char *pith_cli_cache_folder(const char *source);
 /* Prints what is wrong with it, where something is. */
 void pith_cli_cache_note(const pith_engine *engine);
 
-/* ---- Sampling (sampler_option.c): --temp --top-k --top-p .., penalties, --logit-bias, --seed ----
- * */
+/* ---- Sampling (sampler_option.c): --temp to --seed ---- */
 typedef struct pith_cli_sampler {
     pith_sampler_options options;
     pith_cli_list breakers; /* of DRY; "none": none */

@@ -35,7 +35,7 @@ static void fill_cuts(pith_sampler_options *o, pith_cli_option out[CUTS]) {
         {"xtc-threshold", 0, PITH_CLI_FLOAT, &o->xtc_threshold, "P",
          "probability of a top choice (default: 0.1)", 0, 1},
         {"samplers", 0, PITH_CLI_TEXT, &o->order, "A;B;..",
-         "another order of the stages: dry;top_k;temperature, ...", 0, 0},
+         "order of the stages, such as temperature;top_k;top_p", 0, 0},
     };
     memcpy(out, options, sizeof options);
 }
@@ -54,13 +54,13 @@ static void fill_penalties(pith_cli_sampler *values, pith_cli_option out[PENALTI
         {"dry-multiplier", 0, PITH_CLI_FLOAT, &o->dry_multiplier, "X",
          "weaken what repeats a passage (default: 0, off)", 0, 100},
         {"dry-base", 0, PITH_CLI_FLOAT, &o->dry_base, "X",
-         "each further token of it counts X times as much (default: 1.75)", 1, 100},
+         "each further token counts X times as much (default: 1.75)", 1, 100},
         {"dry-allowed-length", 0, PITH_CLI_INT, &o->dry_allowed_length, "N",
          "tokens from which on a passage counts (default: 2)", 1, 1 << 24},
         {"dry-window", 0, PITH_CLI_INT, &o->dry_window, "N",
          "tokens in which it is looked for (default: 4096)", 1, 1 << 24},
         {"dry-sequence-breaker", 0, PITH_CLI_LIST, &values->breakers, "TEXT",
-         "no passage goes across TEXT; repeatable; 'none'", 0, 0},
+         "no passage goes across TEXT; repeatable, or none", 0, 0},
     };
     memcpy(out, options, sizeof options);
 }
@@ -75,7 +75,7 @@ static void fill_more(pith_cli_sampler *values, pith_cli_option out[MORE]) {
         {"mirostat-eta", 0, PITH_CLI_FLOAT, &o->mirostat_eta, "X",
          "how fast it is corrected (default: 0.1)", 0.0001, 1},
         {"logit-bias", 0, PITH_CLI_LIST, &values->biases, "TOKEN+B",
-         "add B to a token's logit: 15043+1.5, ' yes'-inf; repeatable", 0, 0},
+         "add B to a token's logit: 15043-inf, ' yes'+2; repeatable", 0, 0},
         {"seed", 0, PITH_CLI_SEED, &o->seed, "N", "the same seed gives the same draws (default: 0)",
          0, 0},
     };

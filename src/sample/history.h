@@ -4,8 +4,7 @@
  *
  *   ids      [ .. o o o o w w w w w w ]        n_total tokens so far
  *   window                [ w w w w w w ]      what a stage looks at
- *   kept       [ o o o o ]                     comes back into the window when tokens are taken
- * back
+ *   kept       [ o o o o ]                     comes back when tokens are taken back
  *
  * Read next: history.c, penalty.c, breaker.c, dry.c. */
 #ifndef PITH_SAMPLE_HISTORY_H

@@ -2,8 +2,7 @@
  * Mirostat (Basu et al. 2021): the cut before the draw is steered so that the surprise of the drawn
  * tokens, -log2 of their probability, stays near tau.
  *
- *   version 1   fits a Zipf law to the 100 likeliest and keeps the k for which the law has surprise
- * mu
+ *   version 1   fits a Zipf law to the 100 likeliest; keeps the k for which it has surprise mu
  *   version 2   keeps the tokens whose surprise is at most mu
  *   afterwards  mu <- mu - eta * (surprise of the drawn token - tau)
  *

@@ -78,8 +78,7 @@ void pith_stage_top_k(pith_choice *choice, size_t k) {
 
 /* Of a row: a limit to beta * (logit - max), `most` or less, such that what reaches it weighs p of
  * the total. Tried first: limits that mostly leave a few tokens. The last one needs no trial: n
- * logits that weigh less than (1 - p) / n of the total weigh less together than what is left out.
- * */
+ * logits that weigh less than (1 - p) / n of the total weigh less together than is left out. */
 static double prefix_limit(const pith_choice *choice, double p, double most) {
     const pith_logit_row *row = &choice->row;
     const double enough = p * choice->total * (1 + 1e-4); /* sums are rounded */

@@ -76,23 +76,34 @@ static void look(pith_sampler *sampler, distribution *out) {
 
 /* After any mixture of draws, accepted tokens and rewinds the sampler is, bit for bit, as one that
  * never saw what was taken back. */
-static void test_rewind_is_exact(void **state) {
-    (void)state;
+static void rewind_with(int32_t penalty_window, int32_t dry_window) {
     enum { STEPS = 2500 };
     static distribution at[STEPS + 1], now;
     float row[N];
     pith_sampler_options o = all_on();
+    o.penalty_window = penalty_window, o.dry_window = dry_window;
     pith_sampler *sampler = make(&o);
     pith_rng rng;
     pith_rng_init(&rng, 3);
     size_t length = 0, back = 0, longest = 0;
+    for (int t = 0; t < 5000; t++) { /* the ring has gone round */
+        int32_t id = (int32_t)(pith_rng_next(&rng) % 12);
+        pith_sample_accept(sampler, &id, 1);
+    }
     look(sampler, &at[0]);
+    back = BACK;
     for (int step = 0; step < 6000; step++) {
         uint64_t what = pith_rng_next(&rng) % 10;
         size_t n = pith_rng_next(&rng) % (step % 2400 == 0 ? BACK + 200 : 4);
-        if (what < 2 || step % 2400 == 0) {
+        if (step % 2400 == 2399) n = back; /* as far as it goes */
+        if (what < 2 || step % 2400 == 0 || step % 2400 == 2399) {
             assert_int_equal(pith_sample_rewind(sampler, n), n <= back);
-            if (n <= back) length -= n, back -= n;
+            if (n > back) continue;
+            back -= n;
+            if (n <= length)
+                length -= n;
+            else /* behind the first that was looked at */
+                length = 0, look(sampler, &at[0]);
         } else if (length < STEPS) {
             fill_row(row, pith_rng_next(&rng));
             int32_t id = (int32_t)(pith_rng_next(&rng) % 12);
@@ -109,6 +120,13 @@ static void test_rewind_is_exact(void **state) {
     }
     assert_true(longest > 1000);
     pith_sample_free(sampler);
+}
+
+static void test_rewind_is_exact(void **state) {
+    (void)state;
+    rewind_with(20, 50);
+    rewind_with(1500, 30);
+    rewind_with(1024, 1023);
 }
 
 static void test_rewind_limits(void **state) {
