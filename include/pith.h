@@ -3,8 +3,8 @@
  * pith: run language models on the user's own device.
  *
  * This header is the whole public interface. Read it from top to bottom: errors, files, models,
- * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is written with
- * it alone.
+ * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is
+ * written with it alone.
  *
  * Rules that hold everywhere
  * - Functions that can fail return pith_status (0 = PITH_OK, negative = error) and describe the

@@ -62,7 +62,7 @@ static pith_grammar_node any_digits(pith_json_text *text, uint32_t min, uint32_t
 
 /* One of the digits first..last and then next(digit): digits with the same rest are one class. */
 static pith_grammar_node branch_off(pith_json_text *text, uint32_t first, uint32_t last,
-                              const pith_grammar_node next[10]) {
+                                    const pith_grammar_node next[10]) {
     pith_grammar_node choices[10];
     size_t n = 0;
     for (uint32_t d = first; d <= last;) {
