@@ -22,7 +22,7 @@
 enum {
     PITH_MATCHER_MAX_THREADS = 4096,  /* of a config */
     PITH_MATCHER_STEP_WORK = 1 << 17, /* states passed for one byte */
-    PITH_MATCHER_MASK_WORK = 1 << 25, /* states passed and nodes visited for one mask */
+    PITH_MATCHER_MASK_WORK = 1 << 23, /* states passed and nodes visited for one mask */
     PITH_MATCHER_MASKS = 64,          /* kept */
 
     PITH_CONFIG_DEAD = 0, /* no thread */

@@ -228,21 +228,36 @@ static const turning *turning_of(survey *s, uint32_t config) {
     return known;
 }
 
+/* The ids of nodes [node, end), which need as many rounds more as they have characters. */
+static void take_counted(survey *s, uint32_t node, uint32_t end) {
+    const pith_token_trie *trie = s->m->trie;
+    const size_t n_words = trie->n_words;
+    uint32_t *risen = s->m->risen, *levels = s->table->levels;
+    uint32_t most = s->table->most_need;
+    for (; node < end; node++) {
+        const uint32_t depth = trie->depth[node], first = trie->first[node + 1];
+        const uint32_t need = risen[depth - 1] + ((trie->byte[node] & 0xC0) != 0x80);
+        risen[depth] = need;
+        uint32_t i = trie->first[node];
+        if (i < first && need > most) most = need;
+        if (levels == NULL || need >= PITH_TABLE_LEVELS) {
+            add_ids(s, i, first, need);
+            levels = s->table->levels; /* the list may have become bits */
+            continue;
+        }
+        for (; i < first; i++) set_bit(levels + need * n_words, (uint32_t)trie->ids[i]);
+    }
+    s->table->most_need = most;
+}
+
 /* Takes the whole subtree of the node. */
 static void take_run(survey *s, uint32_t node, uint32_t rise) {
-    pith_matcher *m = s->m;
-    const pith_token_trie *trie = m->trie;
+    const pith_token_trie *trie = s->m->trie;
     const uint32_t end = trie->skip[node];
-    if (rise == 0) {
-        add_ids(s, trie->first[node], trie->first[end], m->risen[trie->depth[node] - 1]);
-        return;
-    }
-    for (; node < end; node++) {
-        const uint32_t depth = trie->depth[node];
-        m->risen[depth] = m->risen[depth - 1] + ((trie->byte[node] & 0xC0) != 0x80);
-        const uint32_t first = trie->first[node], last = trie->first[node + 1];
-        if (first < last) add_ids(s, first, last, m->risen[depth]);
-    }
+    if (rise > 0)
+        take_counted(s, node, end);
+    else
+        add_ids(s, trie->first[node], trie->first[end], s->m->risen[trie->depth[node] - 1]);
 }
 
 /* Takes the subtree of the node when all of it leads back to the config before it. */
