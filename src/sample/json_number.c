@@ -12,7 +12,8 @@
  *                               (tight below)         (tight above)
  *
  * Below 0 the same is done with the bounds exchanged. Between excluded bounds a number has so few
- * digits behind the point that it differs from the bound as a double too. Read next: number_order.c.
+ * digits behind the point that it differs from the bound as a double too. Read next:
+ * number_order.c.
  */
 #include "sample/json_text.h"
 

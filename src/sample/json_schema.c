@@ -9,36 +9,28 @@
 
 #include "sample/schema_part.h"
 
-/* Sets of the schemas that must not hold, for the proofs; expanding one may name others. */
-static bool expand_against(pith_schema *schema) {
-    for (uint32_t i = 0; i < schema->n_shapes; i++) {
-        pith_words against = schema->shapes[i].against;
-        for (uint32_t k = 0; k < against.n; k++) {
-            uint32_t node = schema->words[against.first + k];
-            if (pith_schema_set_of(schema, &node, 1) == PITH_SCHEMA_NONE) return false;
-        }
-        if (i + 1 == schema->n_shapes && !pith_schema_expand_all(schema, false)) return false;
+static bool compile(pith_schema *schema, bool object, pith_grammar_node *out) {
+    uint32_t nodes[2] = {0, 0}, n = 1;
+    if (object) {
+        nodes[n++] = pith_schema_tree_make(&schema->tree, json_pack("{s:s}", "type", "object"), 0);
+        if (nodes[1] == PITH_SCHEMA_NONE) return false;
     }
-    return true;
-}
-
-static bool compile(pith_schema *schema, pith_grammar_node *out) {
-    uint32_t node = 0;
-    uint32_t root = pith_schema_set_of(schema, &node, 1);
+    uint32_t root = pith_schema_set_of(schema, nodes, n);
     if (root == PITH_SCHEMA_NONE) return false;
     if (pith_schema_set_is_false(schema, root)) {
         return pith_schema_fail(&schema->tree, PITH_ERROR_FORMAT, 0, PITH_WORD_NONE,
                                 "no value satisfies false");
     }
-    return pith_schema_expand_all(schema, true) && expand_against(schema) &&
-           pith_schema_settle(schema, root) && pith_schema_emit(schema, root, out);
+    return pith_schema_expand_all(schema) && pith_schema_settle(schema) &&
+           pith_schema_refuse_contradictions(schema, root) && pith_schema_emit(schema, root, out);
 }
 
-pith_grammar_node pith_schema_part(pith_json_text *text, json_t *json, const char *place,
-                                   pith_error *error) {
+pith_grammar_node pith_schema_part(pith_json_text *text, json_t *json, bool object,
+                                   const char *place, pith_error *error) {
     pith_schema schema = {.text = text};
     pith_grammar_node node = 0;
-    bool good = pith_schema_tree_init(&schema.tree, json, place, error) && compile(&schema, &node);
+    bool good =
+        pith_schema_tree_init(&schema.tree, json, place, error) && compile(&schema, object, &node);
     pith_schema_deinit(&schema);
     return good ? node : 0;
 }
@@ -48,9 +40,9 @@ pith_grammar_node pith_grammar_add_schema(pith_grammar_builder *builder, const c
     json_t *root;
     pith_json_text text;
     pith_grammar_node node = 0;
-    if (pith_schema_read((pith_span){json, size}, &root, error) != PITH_OK) return 0;
+    if (pith_schema_read((pith_span){json, size}, "JSON schema", &root, error) != PITH_OK) return 0;
     if (pith_json_text_init(&text, builder, error) == PITH_OK) {
-        node = pith_schema_part(&text, root, "", error);
+        node = pith_schema_part(&text, root, false, "", error);
     } else {
         json_decref(root);
     }

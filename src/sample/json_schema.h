@@ -16,7 +16,7 @@
  *
  * oneOf and not: an alternative carries the schemas that its values must not satisfy (`against`).
  * Step 4 proves that they do not, narrows the shape so that they do not, or refuses.
- * Invariant: what is written is valid. What valid documents are not written: docs/schema.md. */
+ * Invariant: what is written is valid. The form of what is written: json_text.h. */
 #ifndef PITH_SAMPLE_JSON_SCHEMA_H
 #define PITH_SAMPLE_JSON_SCHEMA_H
 
@@ -97,6 +97,7 @@ typedef struct pith_schema_set {
     uint32_t conflict; /* node whose keywords contradict each other, PITH_SCHEMA_NONE: none known */
     pith_schema_word conflict_word;
     bool expanded;
+    bool weighed;     /* it is known which numbers and strings fit */
     bool written;     /* may be met by what is written, not only by what must not be satisfied */
     bool satisfiable; /* some finite value fits it */
     bool has_rule;
@@ -130,7 +131,8 @@ typedef struct pith_schema {
     uint32_t set_capacity, shape_capacity, property_capacity, cell_capacity, pattern_capacity,
         value_capacity, word_capacity;
     pith_map pattern_of, format_of; /* text of a pattern, name of a format -> pattern */
-    uint32_t *queue;                /* [n_queue] sets whose rules are to be written, in turn */
+    uint32_t n_named; /* shapes for which the sets of what they are against are there */
+    uint32_t *queue;  /* [n_queue] sets whose rules are to be written, in turn */
     uint32_t n_queue, queue_capacity;
     uint64_t steps;
     uint32_t depth; /* of pith_schema_validate in itself */
@@ -156,9 +158,8 @@ bool pith_schema_matches(pith_schema *schema, uint32_t pattern, pith_span string
 
 /* ---- json_schema_expand.c ---- */
 
-/* Makes the shapes of all sets that are there and of those that this makes. written: they are met
- * by what is written. */
-bool pith_schema_expand_all(pith_schema *schema, bool written);
+/* Makes the shapes of all sets that have none yet, and of the sets that this makes. */
+bool pith_schema_expand_all(pith_schema *schema);
 
 /* ---- json_schema_shape.c, json_schema_object.c ---- */
 
@@ -190,8 +191,12 @@ bool pith_schema_equal(const json_t *a, const json_t *b); /* 1 and 1.0 are equal
 
 /* ---- json_schema_settle.c ---- */
 
-/* Fills `fits` and `satisfiable`; refuses written schemas that contradict themselves. */
-bool pith_schema_settle(pith_schema *schema, uint32_t root);
+/* Can the shape be satisfied, by what is known of the sets? */
+bool pith_schema_fits(const pith_schema *schema, const pith_schema_shape *shape);
+/* Fills `fits` and `satisfiable`. */
+bool pith_schema_settle(pith_schema *schema);
+/* Refuses written schemas that contradict themselves. */
+bool pith_schema_refuse_contradictions(pith_schema *schema, uint32_t root);
 
 /* ---- json_schema_apart.c, json_schema_disjoint.c ---- */
 

@@ -8,11 +8,14 @@
  *   numbers  a bound moves, where the other covers one end of the range or is one end of it
  *   strings  the other's strings are taken away (exactly: automata)
  *   arrays   the empty array is left out, where the first item then tells them apart
- *   objects  a key that the other requires is left out, or one that it forbids becomes required
+ *   objects  of a key that the other requires, its value is kept from what the other allows, down
+ *            to leaving it out; or a key that the other forbids, or describes, becomes required
  *
  * What cannot be narrowed is refused by the path of the schema that must not hold.
  */
 #include "sample/json_schema.h"
+
+#include "base/memory.h"
 
 #include <string.h>
 
@@ -107,34 +110,70 @@ static pith_schema_property *find_property(pith_schema *schema, uint32_t index, 
     return NULL;
 }
 
-/* The key is never written. */
-static bool drop_key(pith_schema *schema, uint32_t index, const char *key) {
-    uint32_t never = pith_schema_tree_make(&schema->tree, json_false(), schema->shapes[index].node);
-    if (never == PITH_SCHEMA_NONE) return false;
-    uint32_t set = pith_schema_set_of(schema, &never, 1);
-    if (set == PITH_SCHEMA_NONE) return false;
-    schema->sets[set].expanded = true; /* without shapes */
-    pith_schema_property *p = find_property(schema, index, key);
+/* What the key's value must satisfy from now on; PITH_SCHEMA_NONE: the one node `other` alone
+ * cannot be told. */
+static bool negate_set(pith_schema *schema, uint32_t own, uint32_t other, uint32_t *result) {
+    uint32_t n, n_other;
+    const uint32_t *others = pith_tuple_get(&schema->set_table, other, &n_other);
+    *result = PITH_SCHEMA_NONE;
+    if (n_other > 1) return true;
+    uint32_t negation = n_other == 0 ? pith_schema_tree_make(&schema->tree, json_false(), 0)
+                                     : pith_schema_tree_negate(&schema->tree, others[0]);
+    if (negation == PITH_SCHEMA_NONE) return false;
+    (void)pith_tuple_get(&schema->set_table, own, &n);
+    uint32_t *nodes = pith_alloc_array((size_t)n + 1, sizeof *nodes);
+    if (nodes == NULL) return pith_schema_fail_memory(&schema->tree);
+    memcpy(nodes, pith_tuple_get(&schema->set_table, own, &n), n * sizeof *nodes);
+    nodes[n] = negation;
+    *result = pith_schema_set_of(schema, nodes, n + 1);
+    pith_free(nodes);
+    return *result != PITH_SCHEMA_NONE;
+}
+
+/* The key's value, where it is written, does not satisfy what `wanted` is in the other shape. */
+static bool narrow_key(pith_schema *schema, uint32_t index, const pith_schema_property *wanted,
+                       bool require, bool *apart) {
+    uint32_t own, set;
+    bool written;
+    pith_schema_shape shape = schema->shapes[index];
+    if (!pith_schema_set_of_key(schema, &shape, wanted->key, &own, &written)) return false;
+    *apart = false;
+    if (own == PITH_SCHEMA_NONE || !written) return true;
+    if (!negate_set(schema, own, wanted->set, &set)) return false;
+    if (set == PITH_SCHEMA_NONE) return true;
+    pith_schema_property *p = find_property(schema, index, wanted->key);
     if (p == NULL) {
         if (!move_properties(schema, index)) return false;
-        pith_schema_shape *shape = &schema->shapes[index];
-        p = &schema->properties[shape->object.first_property + shape->object.n_properties++];
-        *p = (pith_schema_property){.key = key};
+        pith_schema_shape *grown = &schema->shapes[index];
+        p = &schema->properties[grown->object.first_property + grown->object.n_properties++];
+        *p = (pith_schema_property){.key = wanted->key};
     }
     p->set = set;
+    p->required = p->required || require;
+    *apart = true;
     return true;
 }
 
-/* A key that `other` requires and the shape does without. */
-static bool drop_required(pith_schema *schema, uint32_t index, const pith_schema_shape *other,
-                          bool *apart) {
+typedef enum key_choice {
+    KEYS_MISSING, /* required by the other, not by the shape: it may be left out */
+    KEYS_SHARED,  /* required by both: its value can tell them apart */
+    KEYS_OPTIONAL /* described by the other: it must be there with another value */
+} key_choice;
+
+static bool narrow_keys(pith_schema *schema, uint32_t index, const pith_schema_shape *other,
+                        key_choice choice, bool *apart) {
     *apart = false;
     for (uint32_t i = 0; i < other->object.n_properties && !*apart; i++) {
         pith_schema_property wanted = schema->properties[other->object.first_property + i];
         const pith_schema_property *own = find_property(schema, index, wanted.key);
-        if (!wanted.required || (own != NULL && own->required)) continue;
-        if (!drop_key(schema, index, wanted.key)) return false;
-        *apart = true;
+        bool required = own != NULL && own->required;
+        bool fits = choice == KEYS_MISSING  ? wanted.required && !required
+                    : choice == KEYS_SHARED ? wanted.required && required
+                                            : !wanted.required;
+        uint32_t n;
+        (void)pith_tuple_get(&schema->set_table, wanted.set, &n);
+        if (!fits || (n == 0 && choice != KEYS_MISSING)) continue;
+        if (!narrow_key(schema, index, &wanted, choice == KEYS_OPTIONAL, apart)) return false;
     }
     return true;
 }
@@ -234,8 +273,10 @@ static bool apart_from_shape(pith_schema *schema, uint32_t index, const pith_sch
         return true;
     case PITH_SHAPE_ARRAY: return drop_empty(schema, index, other, apart);
     case PITH_SHAPE_OBJECT:
-        if (!drop_required(schema, index, other, apart)) return false;
-        return *apart || require_forbidden(schema, index, other, apart);
+        return narrow_keys(schema, index, other, KEYS_MISSING, apart) &&
+               (*apart || require_forbidden(schema, index, other, apart)) &&
+               (*apart || narrow_keys(schema, index, other, KEYS_SHARED, apart)) &&
+               (*apart || narrow_keys(schema, index, other, KEYS_OPTIONAL, apart));
     default: return true;
     }
 }
@@ -290,5 +331,5 @@ bool pith_schema_keep_apart(pith_schema *schema, uint32_t *index, pith_words *st
             if (!apart) return refuse(schema, node);
         }
     }
-    return true;
+    return pith_schema_expand_all(schema) && pith_schema_settle(schema);
 }

@@ -71,7 +71,8 @@ static bool emit_shape(pith_schema *schema, uint32_t index, pith_grammar_node *o
     pith_words strings;
     if (!pith_schema_keep_apart(schema, &index, &strings)) return false;
     pith_schema_shape shape = schema->shapes[index];
-    *nothing = false;
+    *nothing = !pith_schema_fits(schema, &shape);
+    if (*nothing) return true;
     *out = shape.made;
     if (shape.made != 0) return true;
     switch (shape.kind) {
@@ -100,6 +101,10 @@ static bool emit_set(pith_schema *schema, uint32_t set) {
         }
         good = emit_shape(schema, s.first_shape + i, &choices[n], &nothing);
         n += good && !nothing;
+    }
+    if (good && n == 0 && set == schema->queue[0]) {
+        good = pith_schema_fail(&schema->tree, PITH_ERROR_FORMAT, 0, PITH_WORD_NONE,
+                                "no value satisfies all of it");
     }
     if (good) {
         pith_grammar_builder *builder = schema->text->builder;

@@ -267,11 +267,25 @@ static bool expand(pith_schema *schema, uint32_t set) {
     return good;
 }
 
-bool pith_schema_expand_all(pith_schema *schema, bool written) {
+static bool expand_new(pith_schema *schema, bool written) {
     for (uint32_t set = 0; set < schema->set_table.n; set++) {
         if (schema->sets[set].expanded) continue;
         schema->sets[set].written = written;
         if (!expand(schema, set)) return false;
+    }
+    return true;
+}
+
+/* The sets of what shapes are against, for the proofs; expanding one may bring others. */
+bool pith_schema_expand_all(pith_schema *schema) {
+    if (!expand_new(schema, true)) return false;
+    while (schema->n_named < schema->n_shapes) {
+        pith_words against = schema->shapes[schema->n_named++].against;
+        for (uint32_t i = 0; i < against.n; i++) {
+            uint32_t node = schema->words[against.first + i];
+            if (pith_schema_set_of(schema, &node, 1) == PITH_SCHEMA_NONE) return false;
+        }
+        if (schema->n_named == schema->n_shapes && !expand_new(schema, false)) return false;
     }
     return true;
 }

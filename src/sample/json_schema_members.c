@@ -8,6 +8,9 @@
  *
  *   a?, b?, c, d?     a rest(1) | b rest(2) | c rest(3)      rest(1) = (, b)? rest(2) ...
  *
+ * uniqueItems of a list of values: up to 8 in any order (a place is what has been written), more in
+ * the order of the list.
+ *
  * Where minProperties or maxProperties say more than that, places are (member, members written so
  * far). Keys that nobody described could come twice and then count as one, so they count for
  * minProperties as one at most; what would need more of them is refused.
@@ -18,7 +21,12 @@
 
 #include <string.h>
 
-enum { MAX_PLACES = 1 << 14, MAX_UNIQUE = 8, NOTHING = UINT32_MAX /* no node: it cannot end so */ };
+enum {
+    MAX_PLACES = 1 << 14,
+    MAX_UNIQUE = 8,
+    MAX_LISTED = 128,
+    NOTHING = UINT32_MAX /* no node: it cannot end so */
+};
 
 static pith_grammar_node sequence3(pith_json_text *text, pith_grammar_node a, pith_grammar_node b,
                                    pith_grammar_node c) {
@@ -73,11 +81,12 @@ static pith_grammar_node some_items(pith_schema *schema, const pith_schema_shape
     return pith_json_write_two(text, pith_schema_use(schema, set), tail);
 }
 
-/* The values that items may have, each once, into values [MAX_UNIQUE]. */
-static bool list_values(pith_schema *schema, const pith_schema_shape *shape, const json_t **values,
+/* The values that items may have, each once; false after a failure, or where they are no list. */
+static bool list_values(pith_schema *schema, const pith_schema_shape *shape, const json_t ***values,
                         uint32_t *n) {
     pith_schema_set set = schema->sets[shape->array.rest];
     bool finite = shape->array.first.n == 0;
+    uint32_t capacity = 0;
     *n = 0;
     for (uint32_t i = 0; i < set.n_shapes && finite; i++) {
         const pith_schema_shape *s = &schema->shapes[set.first_shape + i];
@@ -85,30 +94,32 @@ static bool list_values(pith_schema *schema, const pith_schema_shape *shape, con
         for (uint32_t k = 0; k < s->values.n && finite; k++) {
             const json_t *value = schema->values[s->values.first + k];
             bool known = false;
-            for (uint32_t j = 0; j < *n; j++) known = known || pith_schema_equal(values[j], value);
+            for (uint32_t j = 0; j < *n && !known; j++) {
+                known = pith_schema_equal((*values)[j], value);
+            }
+            if (!pith_schema_work(schema, 1 + *n)) return false;
             if (known) continue;
-            finite = *n < MAX_UNIQUE;
-            if (finite) values[(*n)++] = value;
+            const json_t **grown =
+                pith_schema_grown(&schema->tree, (void *)*values, &capacity, sizeof *grown, *n);
+            if (grown == NULL) return false;
+            *values = grown;
+            grown[(*n)++] = value;
         }
     }
-    return finite || pith_schema_fail(&schema->tree, PITH_ERROR_UNSUPPORTED, shape->node,
-                                      PITH_WORD_UNIQUE_ITEMS,
-                                      "supported only for items that have at most 8 values (enum)");
+    if (!finite) {
+        return pith_schema_fail(&schema->tree, PITH_ERROR_UNSUPPORTED, shape->node,
+                                PITH_WORD_UNIQUE_ITEMS,
+                                "supported only where the items are a list of values (enum)");
+    }
+    return *n >= shape->array.min ||
+           pith_schema_fail(&schema->tree, PITH_ERROR_FORMAT, shape->node, PITH_WORD_MIN_ITEMS,
+                            "there are fewer values that differ");
 }
 
-/* rules[used]: what follows when the values of the bits have been written. */
-static bool emit_unique(pith_schema *schema, const pith_schema_shape *shape,
-                        pith_grammar_node *out) {
-    pith_json_text *text = schema->text;
-    const json_t *values[MAX_UNIQUE];
-    pith_grammar_node written[MAX_UNIQUE], after[1 << MAX_UNIQUE], choices[MAX_UNIQUE + 1];
-    uint32_t n;
-    if (!list_values(schema, shape, values, &n)) return false;
-    if (shape->array.min > n) {
-        return pith_schema_fail(&schema->tree, PITH_ERROR_FORMAT, shape->node, PITH_WORD_MIN_ITEMS,
-                                "there are fewer values that differ");
-    }
-    for (uint32_t i = 0; i < n; i++) written[i] = pith_json_write_value(text, values[i]);
+/* In any order: a place is the set of values that have been written. */
+static pith_grammar_node write_in_any_order(pith_json_text *text, const pith_schema_shape *shape,
+                                            const pith_grammar_node *written, uint32_t n) {
+    pith_grammar_node after[1 << MAX_UNIQUE], choices[MAX_UNIQUE + 1];
     for (uint32_t used = 1u << n; used-- > 0;) { /* supersets have larger numbers */
         uint32_t count = 0, n_choices = 0;
         for (uint32_t i = 0; i < n; i++) count += used >> i & 1;
@@ -123,10 +134,55 @@ static bool emit_unique(pith_schema *schema, const pith_schema_shape *shape,
         }
         after[used] = pith_grammar_choice(text->builder, choices, n_choices);
     }
-    *out = enclose(text, "[", after[0], "]");
-    if (shape->array.min == 0)
-        *out = pith_json_write_either(text, pith_json_write(text, "[]"), *out);
-    return true;
+    return after[0];
+}
+
+/* In the order of the list: a place is (next value, how many have been written); row[count]. */
+static pith_grammar_node write_in_order(pith_json_text *text, const pith_schema_shape *shape,
+                                        const pith_grammar_node *written, uint32_t n,
+                                        pith_grammar_node *row) {
+    uint32_t max = shape->array.max < n ? shape->array.max : n;
+    for (uint32_t count = 0; count <= max; count++) {
+        bool may_end = count > 0 && count >= shape->array.min;
+        row[count] = may_end ? pith_grammar_sequence(text->builder, NULL, 0) : NOTHING;
+    }
+    for (uint32_t i = n; i-- > 0;) {
+        for (uint32_t count = 0; count < max; count++) {
+            if (row[count + 1] == NOTHING) continue;
+            pith_grammar_node more = pith_json_write_two(text, written[i], row[count + 1]);
+            if (count > 0) more = pith_json_write_two(text, text->comma, more);
+            row[count] =
+                row[count] == NOTHING ? more : pith_json_write_either(text, more, row[count]);
+        }
+    }
+    return row[0];
+}
+
+static bool emit_unique(pith_schema *schema, const pith_schema_shape *shape,
+                        pith_grammar_node *out) {
+    pith_json_text *text = schema->text;
+    const json_t **values = NULL;
+    uint32_t n;
+    bool good = list_values(schema, shape, &values, &n);
+    if (good && n > MAX_LISTED) {
+        good = pith_schema_fail(&schema->tree, PITH_ERROR_LIMIT, shape->node,
+                                PITH_WORD_UNIQUE_ITEMS, "more than 128 values");
+    }
+    pith_grammar_node *written = good ? pith_alloc_array((size_t)n * 2 + 1, sizeof *written) : NULL;
+    if (good && written == NULL) good = pith_schema_fail_memory(&schema->tree);
+    for (uint32_t i = 0; i < n && good; i++) written[i] = pith_json_write_value(text, values[i]);
+    if (good) {
+        pith_grammar_node content = n <= MAX_UNIQUE
+                                        ? write_in_any_order(text, shape, written, n)
+                                        : write_in_order(text, shape, written, n, written + n);
+        *out = enclose(text, "[", content, "]");
+        if (shape->array.min == 0) {
+            *out = pith_json_write_either(text, pith_json_write(text, "[]"), *out);
+        }
+    }
+    pith_free(written);
+    pith_free((void *)values);
+    return good;
 }
 
 bool pith_schema_emit_array(pith_schema *schema, const pith_schema_shape *shape,

@@ -4,14 +4,14 @@
  *
  * A key is described by `properties` of any of the schemas or named by `required`. Its value must
  * satisfy every `properties` and `patternProperties` that speak about it, and additionalProperties
- * of each schema whose own properties and patterns don't. Other keys fall into cells by the patterns
- * they match; what their values must satisfy depends on the cell alone.
+ * of each schema whose own properties and patterns don't. Other keys fall into cells by the
+ * patterns they match; what their values must satisfy depends on the cell alone.
  *
  *   properties {a: A}, patternProperties {^x: X}, additionalProperties: D
  *   a: {A}     cell {}: {D}     cell {^x}: {X}
  *
- * An object whose keys somebody described is `closed` where nobody gives additionalProperties: other
- * keys are valid, and are not written.
+ * An object whose keys somebody described is `closed` where nobody gives additionalProperties:
+ * other keys are valid, and are not written.
  */
 #include "sample/json_schema.h"
 

@@ -80,14 +80,18 @@ static bool object_fits(const pith_schema *schema, const pith_schema_shape *shap
     return n_required <= shape->object.max && (more || n >= shape->object.min);
 }
 
+bool pith_schema_fits(const pith_schema *schema, const pith_schema_shape *shape) {
+    if (shape->kind == PITH_SHAPE_ARRAY) return array_fits(schema, shape);
+    return shape->kind == PITH_SHAPE_OBJECT ? object_fits(schema, shape) : shape->fits;
+}
+
 /* true when the set's answer changed. */
 static bool settle_round(pith_schema *schema, uint32_t set) {
     pith_schema_set *s = &schema->sets[set];
     bool satisfiable = false;
     for (uint32_t i = 0; i < s->n_shapes; i++) {
         pith_schema_shape *shape = &schema->shapes[s->first_shape + i];
-        if (shape->kind == PITH_SHAPE_ARRAY) shape->fits = array_fits(schema, shape);
-        if (shape->kind == PITH_SHAPE_OBJECT) shape->fits = object_fits(schema, shape);
+        shape->fits = pith_schema_fits(schema, shape);
         satisfiable = satisfiable || shape->fits;
     }
     bool changed = satisfiable && !s->satisfiable;
@@ -104,7 +108,33 @@ static bool is_error(const pith_schema *schema, uint32_t set, uint32_t *node) {
     return !pith_schema_set_is_false(schema, set) && !schema->tree.nodes[nodes[0]].made;
 }
 
-static bool refuse_contradictions(pith_schema *schema, uint32_t root) {
+/* The key without which no object of the set is complete, NULL: that is not the reason. */
+static const char *key_to_blame(const pith_schema *schema, uint32_t set) {
+    for (uint32_t i = 0; i < schema->sets[set].n_shapes; i++) {
+        const pith_schema_shape *shape = &schema->shapes[schema->sets[set].first_shape + i];
+        if (shape->kind != PITH_SHAPE_OBJECT) continue;
+        for (uint32_t k = 0; k < shape->object.n_properties; k++) {
+            const pith_schema_property *p = &schema->properties[shape->object.first_property + k];
+            if (p->required && !schema->sets[p->set].satisfiable) return p->key;
+        }
+    }
+    return NULL;
+}
+
+static bool refuse_endless(pith_schema *schema, uint32_t set, uint32_t node) {
+    const char *key = key_to_blame(schema, set);
+    pith_buffer what = {0};
+    pith_buffer_append_text(&what, "no finite value satisfies it");
+    if (key != NULL) {
+        pith_buffer_append_format(&what, ": \"%.60s\" is required and nothing satisfies it", key);
+    }
+    if (what.failed) return pith_schema_fail_memory(&schema->tree);
+    (void)pith_schema_fail(&schema->tree, PITH_ERROR_FORMAT, node, PITH_WORD_NONE, what.data);
+    pith_buffer_deinit(&what);
+    return false;
+}
+
+bool pith_schema_refuse_contradictions(pith_schema *schema, uint32_t root) {
     pith_schema_tree *tree = &schema->tree;
     uint32_t node = 0;
     for (uint32_t set = schema->set_table.n; set-- > 0;) { /* the innermost first */
@@ -119,16 +149,16 @@ static bool refuse_contradictions(pith_schema *schema, uint32_t root) {
                                 "no value satisfies all of it");
     }
     for (uint32_t set = 0; set < schema->set_table.n; set++) {
-        if (!is_error(schema, set, &node)) continue;
-        return pith_schema_fail(tree, PITH_ERROR_FORMAT, node, PITH_WORD_NONE,
-                                "no finite value satisfies it");
+        if (is_error(schema, set, &node)) return refuse_endless(schema, set, node);
     }
     if (schema->sets[root].satisfiable) return true;
     return pith_schema_fail(tree, PITH_ERROR_FORMAT, 0, PITH_WORD_NONE, "no value satisfies it");
 }
 
-bool pith_schema_settle(pith_schema *schema, uint32_t root) {
+bool pith_schema_settle(pith_schema *schema) {
     for (uint32_t set = 0; set < schema->set_table.n; set++) {
+        if (schema->sets[set].weighed) continue;
+        schema->sets[set].weighed = true;
         for (uint32_t i = 0; i < schema->sets[set].n_shapes; i++) {
             if (!settle_simple(schema, set, schema->sets[set].first_shape + i)) return false;
         }
@@ -140,5 +170,5 @@ bool pith_schema_settle(pith_schema *schema, uint32_t root) {
             changed = settle_round(schema, set) || changed;
         }
     }
-    return refuse_contradictions(schema, root);
+    return true;
 }

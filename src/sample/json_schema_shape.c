@@ -2,11 +2,11 @@
  *
  * The keywords of all schemas of an alternative -> shapes, one for each kind of value left.
  *
- * Where a schema has enum or const, the alternative is a list of values, and each of them is checked
- * against everything (json_schema_value.c); so every keyword works next to an enum. Otherwise
- * bounds are intersected and patterns collected. A keyword that cannot be enforced marks the shape
- * and is refused only when the shape is to be written: next to "type": "string" a `contains` is of
- * no interest. Read next: json_schema_object.c.
+ * Where a schema has enum or const, the alternative is a list of values, and each of them is
+ * checked against everything (json_schema_value.c); so every keyword works next to an enum.
+ * Otherwise bounds are intersected and patterns collected. A keyword that cannot be enforced marks
+ * the shape and is refused only when the shape is to be written: next to "type": "string" a
+ * `contains` is of no interest. Read next: json_schema_object.c.
  */
 #include "sample/json_schema.h"
 

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "sample/json_schema_parts.h"
+#include "sample/schema_part.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static size_t line_too_deep(pith_span text) {
     return 0;
 }
 
-pith_status pith_schema_read(pith_span text, json_t **out, pith_error *error) {
+pith_status pith_schema_read(pith_span text, const char *what, json_t **out, pith_error *error) {
     json_error_t reason;
     *out = NULL;
     if (text.size > PITH_GRAMMAR_MAX_TEXT) {
@@ -51,9 +52,8 @@ pith_status pith_schema_read(pith_span text, json_t **out, pith_error *error) {
     }
     size_t line = line_too_deep(text);
     if (line > 0) {
-        return pith_fail(error, PITH_ERROR_LIMIT,
-                         "JSON schema, line %zu: nested more than %d levels deep", line,
-                         PITH_SCHEMA_MAX_DEPTH);
+        return pith_fail(error, PITH_ERROR_LIMIT, "%s, line %zu: nested more than %d levels deep",
+                         what, line, PITH_SCHEMA_MAX_DEPTH);
     }
     *out = json_loadb(text.size > 0 ? text.data : "", text.size,
                       JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &reason);
@@ -61,7 +61,7 @@ pith_status pith_schema_read(pith_span text, json_t **out, pith_error *error) {
     if (json_error_code(&reason) == json_error_out_of_memory) {
         return pith_fail_memory(error, "a JSON schema", text.size);
     }
-    return pith_fail(error, PITH_ERROR_FORMAT, "JSON schema, line %d, column %d: %s",
+    return pith_fail(error, PITH_ERROR_FORMAT, "%s, line %d, column %d: %s", what,
                      reason.line < 1 ? 1 : reason.line, reason.column < 0 ? 0 : reason.column,
                      reason.text);
 }
@@ -295,6 +295,23 @@ uint32_t pith_schema_tree_make(pith_schema_tree *tree, json_t *json, uint32_t pa
                                                       .index = PITH_SCHEMA_NONE,
                                                       .made = true});
     return node != PITH_SCHEMA_NONE && check_all(tree, node) ? node : PITH_SCHEMA_NONE;
+}
+
+uint32_t pith_schema_tree_negate(pith_schema_tree *tree, uint32_t node) {
+    if (tree->nodes[node].negation != 0) return tree->nodes[node].negation;
+    uint32_t made = pith_schema_tree_make(tree, json_object(), node);
+    if (made == PITH_SCHEMA_NONE) return made;
+    pith_schema_entry *entries = pith_schema_grown(tree, tree->entries, &tree->entry_capacity,
+                                                   sizeof *entries, tree->n_entries);
+    if (entries == NULL) return PITH_SCHEMA_NONE;
+    tree->entries = entries;
+    entries[tree->n_entries] = (pith_schema_entry){
+        .word = PITH_WORD_NOT, .value = tree->nodes[node].json, .child = node, .n_children = 1};
+    tree->nodes[made].first_entry = tree->n_entries++;
+    tree->nodes[made].n_entries = 1;
+    tree->nodes[made].has_force = true;
+    tree->nodes[node].negation = made;
+    return made;
 }
 
 bool pith_schema_tree_init(pith_schema_tree *tree, json_t *json, const char *place,

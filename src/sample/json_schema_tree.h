@@ -113,13 +113,14 @@ typedef struct pith_schema_node {
     const char *key;       /* in an object: its key; else NULL */
     uint32_t index;        /* in a list */
     uint32_t first_entry, n_entries;
-    uint32_t ref;   /* PITH_SCHEMA_NONE: none */
-    uint8_t kinds;  /* that `type` allows */
-    bool visited;   /* entries are there */
-    bool checked;   /* it and all below have been */
-    bool has_force; /* some keyword says something about values */
-    bool only_ref;  /* $ref is the only one that does */
-    bool made;      /* not of the text: its `properties` describe nothing */
+    uint32_t ref;      /* PITH_SCHEMA_NONE: none */
+    uint32_t negation; /* pith_schema_tree_negate has made it; 0: not yet */
+    uint8_t kinds;     /* that `type` allows */
+    bool visited;      /* entries are there */
+    bool checked;      /* it and all below have been */
+    bool has_force;    /* some keyword says something about values */
+    bool only_ref;     /* $ref is the only one that does */
+    bool made;         /* not of the text: its `properties` describe nothing */
 } pith_schema_node;
 
 typedef struct pith_schema_tree {
@@ -138,9 +139,6 @@ typedef struct pith_schema_tree {
     uint32_t inner_id; /* a node with an $id that is not the root */
 } pith_schema_tree;
 
-/* JSON with the limits of schemas: size, depth, no key twice. */
-pith_status pith_schema_read(pith_span text, json_t **out, pith_error *error);
-
 /* Takes the json over. Makes node 0 and all that it leads to, and checks them. */
 bool pith_schema_tree_init(pith_schema_tree *tree, json_t *json, const char *place,
                            pith_error *error);
@@ -148,6 +146,9 @@ void pith_schema_tree_deinit(pith_schema_tree *tree);
 /* A schema made by the compiler, which stands where `parent` does. Takes the json over; NULL is
  * allowed and fails. PITH_SCHEMA_NONE without memory. */
 uint32_t pith_schema_tree_make(pith_schema_tree *tree, json_t *json, uint32_t parent);
+
+/* The schema {"not": node}, the same one each time. */
+uint32_t pith_schema_tree_negate(pith_schema_tree *tree, uint32_t node);
 
 const pith_schema_entry *pith_schema_entry_of(const pith_schema_tree *tree, uint32_t node,
                                               pith_schema_word word); /* NULL: it has none */

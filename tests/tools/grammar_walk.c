@@ -44,22 +44,18 @@ static bool is_allowed(const uint32_t *mask, int32_t id) {
 
 static int32_t choose(walker *w, const uint32_t *mask) {
     int32_t ids[N_VOCAB], n = 0;
-    if (w->size > LONG_TEXT) {
-        if (is_allowed(mask, END)) return END;
-        for (size_t i = 0; i < sizeof closing - 1; i++) {
-            if (is_allowed(mask, (uint8_t)closing[i])) return (uint8_t)closing[i];
+    bool is_long = w->size > LONG_TEXT;
+    if (is_long && is_allowed(mask, END)) return END;
+    for (size_t i = 0; is_long && i < sizeof closing - 1; i++) {
+        if (is_allowed(mask, (uint8_t)closing[i])) return (uint8_t)closing[i];
+    }
+    for (int round = 0; round < 3 && n == 0; round++) {
+        for (int32_t id = 0; id < N_VOCAB; id++) {
+            bool wanted = round == 0   ? is_long && id < END && w->is_hint[id]
+                          : round == 1 ? id < 128 || id == END || pith_rng_next(&w->rng) % 8 == 0
+                                       : true;
+            if (wanted && is_allowed(mask, id)) ids[n++] = id;
         }
-    }
-    for (int32_t id = 0; w->size > LONG_TEXT && id < 256; id++) {
-        if (is_allowed(mask, id) && w->is_hint[id]) ids[n++] = id;
-    }
-    for (int32_t id = 0; n == 0 && id < N_VOCAB; id++) {
-        if (!is_allowed(mask, id)) continue;
-        bool plain = id < 128 || id == END;
-        if (plain || pith_rng_next(&w->rng) % 8 == 0) ids[n++] = id;
-    }
-    for (int32_t id = 0; n == 0 && id < N_VOCAB; id++) {
-        if (is_allowed(mask, id)) ids[n++] = id;
     }
     bool can_end = is_allowed(mask, END) && pith_rng_next(&w->rng) % 4 == 0;
     return n == 0 ? -1 : can_end ? END : ids[pith_rng_next(&w->rng) % (uint32_t)n];
@@ -112,10 +108,26 @@ static json_t *answer(walker *w, const json_t *request, double compile_ms) {
                      compile_ms, "failed", failed);
 }
 
+static pith_status compile_tools(const json_t *tools, pith_grammar **out, pith_error *error) {
+    const char *choice = json_string_value(json_object_get(tools, "choice"));
+    char *dump = json_dumps(json_object_get(tools, "list"), 0);
+    pith_tool_rules rules = {.format = json_string_value(json_object_get(tools, "format")),
+                             .choice = choice == NULL                    ? PITH_TOOLS_AUTO
+                                       : strcmp(choice, "required") == 0 ? PITH_TOOLS_REQUIRED
+                                                                         : PITH_TOOLS_NONE,
+                             .only = json_string_value(json_object_get(tools, "only")),
+                             .parallel = json_is_true(json_object_get(tools, "parallel"))};
+    pith_status status = pith_grammar_from_tools(dump, strlen(dump), &rules, out, error);
+    free(dump);
+    return status;
+}
+
 static pith_status compile(const json_t *request, pith_grammar **out, pith_error *error) {
     const json_t *schema = json_object_get(request, "schema");
     const json_t *text = json_object_get(request, "schema_text");
     const json_t *regex = json_object_get(request, "regex");
+    const json_t *tools = json_object_get(request, "tools");
+    if (tools != NULL) return compile_tools(tools, out, error);
     if (regex != NULL) {
         return pith_grammar_from_regex(json_string_value(regex), json_string_length(regex), out,
                                        error);
@@ -162,12 +174,27 @@ static bool make_trie(pith_token_trie **out) {
     return pith_token_trie_new(pieces, is_end, N_VOCAB, out, &error) == PITH_OK;
 }
 
+/* The next line of stdin, to be freed; NULL at the end. */
+static char *read_line(void) {
+    size_t size = 0, capacity = 1 << 16;
+    char *line = malloc(capacity);
+    while (line != NULL && fgets(line + size, (int)(capacity - size), stdin) != NULL) {
+        size += strlen(line + size);
+        if (size > 0 && line[size - 1] == '\n') return line;
+        char *grown = realloc(line, capacity *= 2);
+        if (grown == NULL) free(line);
+        line = grown;
+    }
+    if (size > 0) return line;
+    free(line);
+    return NULL;
+}
+
 int main(void) {
     walker w = {.text = malloc(GIVE_UP)};
-    char *line = NULL;
-    size_t capacity = 0;
+    char *line;
     if (w.text == NULL || !make_trie(&w.trie)) return 1;
-    while (getline(&line, &capacity, stdin) > 0) {
+    while ((line = read_line()) != NULL) {
         json_error_t reason;
         json_t *request = json_loads(line, JSON_ALLOW_NUL, &reason);
         if (request == NULL) {
@@ -183,8 +210,8 @@ int main(void) {
         free(dump);
         json_decref(result);
         json_decref(request);
+        free(line);
     }
-    free(line);
     free(w.text);
     pith_token_trie_free(w.trie);
     return 0;
