@@ -228,24 +228,21 @@ static const turning *turning_of(survey *s, uint32_t config) {
     return known;
 }
 
-/* The ids of nodes [node, end), which need as many rounds more as they have characters. */
-static void take_counted(survey *s, uint32_t node, uint32_t end) {
+/* Ids [i, end), all of one subtree: each needs as many rounds more than `need` as its piece has
+ * characters behind the first n_before bytes. */
+static void take_counted(survey *s, uint32_t i, uint32_t end, uint32_t n_before, uint32_t need) {
     const pith_token_trie *trie = s->m->trie;
+    const pith_span piece = pith_trie_piece(trie, trie->ids[i]);
     const size_t n_words = trie->n_words;
-    uint32_t *risen = s->m->risen, *levels = s->table->levels;
     uint32_t most = s->table->most_need;
-    for (; node < end; node++) {
-        const uint32_t depth = trie->depth[node], first = trie->first[node + 1];
-        const uint32_t need = risen[depth - 1] + ((trie->byte[node] & 0xC0) != 0x80);
-        risen[depth] = need;
-        uint32_t i = trie->first[node];
-        if (i < first && need > most) most = need;
-        if (levels == NULL || need >= PITH_TABLE_LEVELS) {
-            add_ids(s, i, first, need);
-            levels = s->table->levels; /* the list may have become bits */
-            continue;
-        }
-        for (; i < first; i++) set_bit(levels + need * n_words, (uint32_t)trie->ids[i]);
+    for (uint32_t k = 0; k < n_before; k++) need -= pith_trie_starts(piece.data[k]); /* may wrap */
+    for (; i < end; i++) {
+        const uint32_t sum = need + trie->starts[i], id = (uint32_t)trie->ids[i];
+        if (sum > most) most = sum;
+        if (s->table->levels == NULL || sum >= PITH_TABLE_LEVELS)
+            add_ids(s, i, i + 1, sum);
+        else
+            set_bit(s->table->levels + sum * n_words, id);
     }
     s->table->most_need = most;
 }
@@ -253,11 +250,12 @@ static void take_counted(survey *s, uint32_t node, uint32_t end) {
 /* Takes the whole subtree of the node. */
 static void take_run(survey *s, uint32_t node, uint32_t rise) {
     const pith_token_trie *trie = s->m->trie;
-    const uint32_t end = trie->skip[node];
+    const uint32_t first = trie->first[node], end = trie->first[trie->skip[node]];
+    const uint32_t n_before = trie->depth[node] - 1u, need = s->m->risen[n_before];
     if (rise > 0)
-        take_counted(s, node, end);
+        take_counted(s, first, end, n_before, need);
     else
-        add_ids(s, trie->first[node], trie->first[end], s->m->risen[trie->depth[node] - 1]);
+        add_ids(s, first, end, need);
 }
 
 /* Takes the subtree of the node when all of it leads back to the config before it. */

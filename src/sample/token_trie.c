@@ -45,7 +45,11 @@ static void read_off(pith_token_trie *trie, const sorted_piece *list, uint32_t n
             if (depth == 0) trie->branch[(uint8_t)list[i].bytes[0]] = n_nodes;
         }
         if (list[i].size > trie->max_depth) trie->max_depth = list[i].size;
-        if (trie->ids != NULL) trie->ids[i] = list[i].id;
+        if (trie->ids == NULL) continue;
+        trie->ids[i] = list[i].id;
+        trie->starts[i] = 0;
+        for (uint32_t k = 0; k < list[i].size; k++)
+            trie->starts[i] = (uint16_t)(trie->starts[i] + pith_trie_starts(list[i].bytes[k]));
     }
     trie->n_nodes = n_nodes;
     trie->n_ids = n;
@@ -126,8 +130,9 @@ static bool fill(pith_token_trie *trie, sorted_piece *list, uint32_t n) {
     trie->skip = pith_alloc_array(nodes, sizeof *trie->skip);
     trie->first = pith_alloc_array(nodes + 1, sizeof *trie->first);
     trie->ids = pith_alloc_array(n, sizeof *trie->ids);
-    bool good = open && rests && trie->kinds && trie->byte && trie->depth && trie->skip &&
-                trie->first && trie->ids;
+    trie->starts = pith_alloc_array(n, sizeof *trie->starts);
+    bool good = open && rests && trie->starts && trie->kinds && trie->byte && trie->depth &&
+                trie->skip && trie->first && trie->ids;
     if (good) {
         read_off(trie, list, n);
         find_skips(trie, open);
@@ -209,6 +214,7 @@ void pith_token_trie_free(pith_token_trie *trie) {
     pith_free(trie->kinds);
     pith_free(trie->first);
     pith_free(trie->ids);
+    pith_free(trie->starts);
     pith_free(trie->ends);
     pith_free(trie->offset);
     pith_free(trie->bytes);
