@@ -61,10 +61,10 @@ static bool set_threads(pith_matcher *m, const pith_config *config, uint32_t *bi
     pith_thread others[MOST_LOOKED_UP];
     uint32_t n = 0;
     for (uint32_t i = 0; i < config->n; i++) {
-        bool walked;
+        bool looked_up;
         pith_thread thread = m->threads[config->first + i];
-        if (!pith_matcher_look_up(m, thread, bits, &walked)) return false;
-        if (!walked) others[n++] = thread;
+        if (!pith_matcher_look_up(m, thread, bits, &looked_up)) return false;
+        if (!looked_up) others[n++] = thread;
     }
     pith_matcher_open(m);
     for (uint32_t i = 0; i < n; i++)

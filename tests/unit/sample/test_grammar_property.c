@@ -17,9 +17,9 @@
 #include <string.h>
 
 enum {
-    MAX_NODES = 400,
+    MAX_NODES = 1000,
     MAX_KIDS = 4,
-    MAX_TEXT = 40,
+    MAX_TEXT = 62,
     N_RULES = 4,
     MAX_VOCAB = 120,
     BUILD_DEPTH = 4
@@ -45,6 +45,7 @@ static struct {
     int rules[N_RULES]; /* to nodes */
     pith_grammar_rule built[N_RULES];
     pith_grammar_builder *builder;
+    bool has_strings;
     pith_rng rng;
     uint64_t seed;
 } g;
@@ -268,9 +269,37 @@ static pith_grammar_node built(const node *x) {
     return 0;
 }
 
+/* What strings are: characters but one, so and so often, then that one. Few marks and counts, so
+ * that several strings share their rounds. */
+static int random_string(void) {
+    int number = new_node(SEQUENCE), repeat = new_node(REPEAT), inside = new_node(CLASS),
+        mark = new_node(BYTES);
+    const char *letter = letters[below(4) == 0 ? 3 : 1];
+    uint32_t code = 0;
+    (void)pith_utf8_decode(letter, strlen(letter), &code);
+    node *class = &g.nodes[inside], *end = &g.nodes[mark];
+    class->negated = true;
+    class->n_ranges = 1;
+    class->ranges[0] = (pith_code_range){code, code};
+    end->size = strlen(letter);
+    memcpy(end->bytes, letter, end->size);
+    class->built = built(class);
+    end->built = built(end);
+    random_counts(&g.nodes[repeat]);
+    g.nodes[repeat].n_kids = 1;
+    g.nodes[repeat].kids[0] = inside;
+    g.nodes[repeat].built = built(&g.nodes[repeat]);
+    g.nodes[number].n_kids = 1 + (below(8) != 0);
+    g.nodes[number].kids[0] = repeat;
+    g.nodes[number].kids[1] = mark;
+    g.nodes[number].built = built(&g.nodes[number]);
+    return number;
+}
+
 static int random_node(int depth) {
     static const kind kinds[] = {BYTES,  BYTES,  CLASS,  SEQUENCE, SEQUENCE, CHOICE,
                                  CHOICE, REPEAT, REPEAT, REFER,    REFER,    UNTIL};
+    if (g.has_strings && below(3) == 0) return random_string();
     kind of = depth == 0 ? (kind)below(2) : kinds[below(sizeof kinds / sizeof *kinds)];
     int number = new_node(of);
     node *x = &g.nodes[number];
@@ -293,6 +322,7 @@ static pith_grammar *random_grammar(void) {
     pith_grammar *grammar = NULL;
     pith_error error = {0};
     g.n_nodes = 0;
+    g.has_strings = below(2) == 0;
     assert_int_equal(pith_grammar_builder_new(&g.builder, &error), PITH_OK);
     for (int i = 0; i < N_RULES; i++) g.built[i] = pith_grammar_declare(g.builder, "rule");
     for (int i = 0; i < N_RULES; i++) {
@@ -310,7 +340,7 @@ static pith_grammar *random_grammar(void) {
 /* ---- random vocabularies ---- */
 
 static struct {
-    char bytes[MAX_VOCAB][16];
+    char bytes[MAX_VOCAB][32];
     pith_span pieces[MAX_VOCAB];
     bool is_end[MAX_VOCAB];
     int32_t n;
@@ -330,6 +360,12 @@ static pith_token_trie *random_vocabulary(void) {
         add_piece(letters[i], strlen(letters[i]), false);
         for (size_t k = 0; letters[i][1] != 0 && k < strlen(letters[i]); k++)
             add_piece(letters[i] + k, 1, false);
+    }
+    for (uint32_t i = 0; i < 4; i++) { /* long ones, of many characters */
+        char bytes[32];
+        size_t n = 0, most = 17 + below(6);
+        while (n < most) bytes[n++] = below(4) == 0 ? 'b' : "abcd"[i];
+        add_piece(bytes, n, false);
     }
     while (v.n < MAX_VOCAB - 1) {
         char bytes[16];
@@ -352,7 +388,31 @@ static pith_token_trie *random_vocabulary(void) {
 
 /* ---- the promise ---- */
 
+static void print_node(int number) {
+    const node *x = &g.nodes[number];
+    static const char *const signs[] = {"", "", " ", " | ", "", "", ""};
+    if (x->kind == BYTES) print_message("\"%.*s\"", (int)x->size, x->bytes);
+    if (x->kind == UNTIL) print_message("until(\"%.*s\")", (int)x->size, x->bytes);
+    if (x->kind == REFER) print_message("rule%d", x->rule);
+    if (x->kind == CLASS) print_message(x->negated ? "[^" : "[");
+    for (size_t i = 0; i < x->n_ranges; i++)
+        print_message("%X-%X ", x->ranges[i].first, x->ranges[i].last);
+    if (x->kind == CLASS) print_message("]");
+    if (x->n_kids > 0) print_message("(");
+    for (int k = 0; k < x->n_kids; k++) {
+        if (k > 0) print_message("%s", signs[x->kind]);
+        print_node(x->kids[k]);
+    }
+    if (x->n_kids > 0) print_message(")");
+    if (x->kind == REPEAT) print_message("{%u,%d}", x->min, (int)x->max);
+}
+
 static void print_case(const char *text, size_t n, int32_t id) {
+    for (int i = 0; i < N_RULES; i++) {
+        print_message("rule%d ::= ", i);
+        print_node(g.rules[i]);
+        print_message("\n");
+    }
     print_message("seed %llu, text", (unsigned long long)g.seed);
     for (size_t i = 0; i < n; i++) print_message(" %02X", (uint8_t)text[i]);
     print_message(", id %d:", id);
@@ -371,12 +431,19 @@ static bool is_start(const char *text, size_t n) {
     return begins(g.rules[0], 0);
 }
 
+static int n_given_up;
+
 static int32_t check_ids(pith_matcher *matcher, char *text, size_t n) {
     int32_t allowed[MAX_VOCAB], n_allowed = 0;
     bool complete = is_complete(text, n);
     assert_int_equal(pith_matcher_may_end(matcher), complete);
     const uint32_t *mask = pith_matcher_mask(matcher);
-    assert_null(pith_matcher_failed(matcher));
+    if (pith_matcher_failed(matcher) !=
+        NULL) { /* too ambiguous: nothing is allowed, and nothing is wrong */
+        for (int32_t word = 0; word < (v.n + 31) / 32; word++) assert_int_equal(mask[word], 0);
+        n_given_up++;
+        return -1;
+    }
     for (int32_t id = 0; id < v.n; id++) {
         const pith_span piece = v.pieces[id];
         bool bit = (mask[id / 32] >> (id % 32) & 1) != 0, expected = false;
@@ -385,13 +452,21 @@ static int32_t check_ids(pith_matcher *matcher, char *text, size_t n) {
             expected = complete;
         else if (piece.size > 0)
             expected = is_start(text, n + piece.size);
-        if (bit != expected) print_case(text, n, id);
+        if (bit != expected) {
+            print_case(text, n, id);
+            print_message("asked alone: %d\n", pith_matcher_allows(matcher, id));
+        }
         assert_int_equal(bit, expected);
         if (!v.is_end[id] && expected) allowed[n_allowed++] = id;
     }
     for (int32_t id = 0; id < v.n; id++) { /* after the mask's pointer is no longer needed */
         bool bit = (mask[id / 32] >> (id % 32) & 1) != 0;
-        assert_int_equal(pith_matcher_allows(matcher, id), bit);
+        bool alone = pith_matcher_allows(matcher, id);
+        if (pith_matcher_failed(matcher) != NULL) { /* a longer way than the mask's */
+            n_given_up++;
+            return -1;
+        }
+        assert_int_equal(alone, bit);
     }
     return n_allowed > 0 ? allowed[below((uint32_t)n_allowed)] : -1;
 }
@@ -416,12 +491,13 @@ static void check_forced(pith_matcher *matcher, char *text, size_t n) {
 }
 
 static void check_text(pith_matcher *matcher) {
-    char text[MAX_TEXT + 16];
+    char text[MAX_TEXT + 32];
     size_t lengths[MAX_TEXT + 1] = {0}, n = 0;
     for (int step = 0; step < 12; step++) {
         size_t at = lengths[n];
-        if (at > MAX_TEXT - 20) break;
+        if (at > MAX_TEXT - 24) break;
         int32_t id = check_ids(matcher, text, at);
+        if (pith_matcher_failed(matcher) != NULL) break;
         check_forced(matcher, text, at);
         if (n > 0 && below(4) == 0) { /* back, and another way */
             size_t back = 1 + below((uint32_t)n);
@@ -465,10 +541,11 @@ static void test_allowed_is_start_of_language(void **state) {
         check_seed(strtoull(only, NULL, 10), 1 << 22, &n_grammars);
         return;
     }
-    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : 600;
+    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : 700;
     for (uint64_t seed = 1; seed <= n; seed++) check_seed(seed, 1 << 22, &n_grammars);
-    print_message("%d of %d grammars were accepted\n", n_grammars, (int)n);
-    assert_true(n_grammars > 100);
+    print_message("%d of %d grammars were accepted, %d times the matcher gave up\n", n_grammars,
+                  (int)n, n_given_up);
+    assert_true(n_grammars > 100 && n_given_up <= n_grammars / 50);
 }
 
 int main(void) {
