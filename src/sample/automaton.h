@@ -7,7 +7,7 @@
  *   grammar
  *
  * Automata over the same alphabet can be combined. State 0 is the dead one; every other state can
- * still reach an accepting one. Limits hold on states, cells and work, so no expression explodes. */
+ * still reach an accepting one. Limits hold on states, cells and work. */
 #ifndef PITH_SAMPLE_AUTOMATON_H
 #define PITH_SAMPLE_AUTOMATON_H
 

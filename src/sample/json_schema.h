@@ -135,7 +135,8 @@ typedef struct pith_schema {
     uint32_t *queue;  /* [n_queue] sets whose rules are to be written, in turn */
     uint32_t n_queue, queue_capacity;
     uint64_t steps;
-    uint32_t depth; /* of pith_schema_validate in itself */
+    uint32_t depth;  /* of pith_schema_validate in itself */
+    uint32_t listed; /* the value to be checked comes from the enum of this node */
 } pith_schema;
 
 /* ---- json_schema_set.c: what the others are made of ---- */

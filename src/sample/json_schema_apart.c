@@ -110,8 +110,8 @@ static pith_schema_property *find_property(pith_schema *schema, uint32_t index, 
     return NULL;
 }
 
-/* What the key's value must satisfy from now on; PITH_SCHEMA_NONE: the one node `other` alone cannot
- * be told. */
+/* The set of what satisfies `own` and not `other`; PITH_SCHEMA_NONE where `other` is several
+ * schemas, of which it would be enough to break one. */
 static bool negate_set(pith_schema *schema, uint32_t own, uint32_t other, uint32_t *result) {
     uint32_t n, n_other;
     const uint32_t *others = pith_tuple_get(&schema->set_table, other, &n_other);

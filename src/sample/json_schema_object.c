@@ -4,14 +4,14 @@
  *
  * A key is described by `properties` of any of the schemas or named by `required`. Its value must
  * satisfy every `properties` and `patternProperties` that speak about it, and additionalProperties
- * of each schema whose own properties and patterns don't. Other keys fall into cells by the patterns
- * they match; what their values must satisfy depends on the cell alone.
+ * of each schema whose own properties and patterns don't. Other keys fall into cells by the
+ * patterns they match; what their values must satisfy depends on the cell alone.
  *
  *   properties {a: A}, patternProperties {^x: X}, additionalProperties: D
  *   a: {A}     cell {}: {D}     cell {^x}: {X}
  *
- * An object whose keys somebody described is `closed` where nobody gives additionalProperties: other
- * keys are valid, and are not written.
+ * An object whose keys somebody described is `closed` where nobody gives additionalProperties:
+ * other keys are valid, and are not written.
  */
 #include "sample/json_schema.h"
 
@@ -179,12 +179,17 @@ static bool read_word(collection *c, uint32_t owner, const pith_schema_entry *en
     }
 }
 
+/* `properties` of all schemas come first: they give the order. */
 static bool read_all(collection *c) {
-    for (uint32_t i = 0; i < c->branch->n_nodes; i++) {
-        uint32_t node = c->branch->nodes[i];
-        for (uint32_t k = 0; k < c->schema->tree.nodes[node].n_entries; k++) {
-            uint32_t at = c->schema->tree.nodes[node].first_entry + k;
-            if (!read_word(c, i, &c->schema->tree.entries[at])) return false;
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < c->branch->n_nodes; i++) {
+            uint32_t node = c->branch->nodes[i];
+            for (uint32_t k = 0; k < c->schema->tree.nodes[node].n_entries; k++) {
+                uint32_t at = c->schema->tree.nodes[node].first_entry + k;
+                const pith_schema_entry *entry = &c->schema->tree.entries[at];
+                bool first = entry->word == PITH_WORD_PROPERTIES;
+                if (first == (round == 0) && !read_word(c, i, entry)) return false;
+            }
         }
     }
     return true;

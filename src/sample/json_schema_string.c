@@ -2,10 +2,11 @@
  *
  * Strings of a schema -> grammar nodes.
  *
- * The short ways, where counters stay counters: lengths alone are a repetition of any character; one
- * pattern written ^...$ (or a format) is written as its tree; a pattern ^[class]*$ takes the lengths
- * into its own repetition. Everything else becomes an automaton: patterns that search, several of
- * them, lengths next to a pattern, what is taken away, keys that are none of those declared.
+ * The short ways, where counters stay counters: lengths alone are a repetition of any character;
+ * one pattern written ^...$ (or a format) is written as its tree; a pattern ^[class]*$ takes the
+ * lengths into its own repetition. Everything else becomes an automaton: patterns that search,
+ * several of them, lengths next to a pattern, what is taken away, keys that are none of those
+ * declared.
  *
  * The automata of one question share an alphabet, so all expressions that take part are collected
  * first (`work`).

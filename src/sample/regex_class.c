@@ -2,8 +2,8 @@
  *
  * Characters, escapes and classes of regular expressions.
  *
- * An escape is one code point (\n \t \xHH \uHHHH \u{H..} \cX, or a sign that stands for itself) or a
- * set (\d \w \s and \p). Letters and digits without a meaning are refused, so that what another
+ * An escape is one code point (\n \t \xHH \uHHHH \u{H..} \cX, or a sign that stands for itself) or
+ * a set (\d \w \s and \p). Letters and digits without a meaning are refused, so that what another
  * dialect means by them (\A, \h, \1) is never taken for a character.
  *
  * Two \u escapes that form a surrogate pair are one code point; a surrogate alone is no character

@@ -245,6 +245,11 @@ static bool quantify(pith_regex_parser *parser, frame *group) {
 
 /* ---- groups and items ---- */
 
+static bool is_name_sign(char c, bool inside) {
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || c == '_' || c == '$' || (inside && c >= '0' && c <= '9');
+}
+
 /* Behind "(?": what kind of group. */
 static bool open_special(pith_regex_parser *parser, size_t offset) {
     pith_span text = parser->text;
@@ -267,11 +272,8 @@ static bool open_special(pith_regex_parser *parser, size_t offset) {
                                "a group that begins with (? and neither : nor <name>");
     }
     size_t start = ++parser->at;
-    while (parser->at < text.size && text.data[parser->at] != '>') {
-        char e = text.data[parser->at++];
-        bool fits = (e >= 'a' && e <= 'z') || (e >= 'A' && e <= 'Z') || e == '_' || e == '$' ||
-                    (e >= '0' && e <= '9' && parser->at - 1 > start);
-        if (!fits) break;
+    while (parser->at < text.size && is_name_sign(text.data[parser->at], parser->at > start)) {
+        parser->at++;
     }
     if (parser->at == start || parser->at >= text.size || text.data[parser->at] != '>') {
         return pith_regex_fail(parser, PITH_ERROR_FORMAT, offset, "the group's name is broken");
