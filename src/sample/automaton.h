@@ -32,6 +32,7 @@ typedef struct pith_automaton {
     uint32_t start; /* 0: nothing is accepted */
     uint32_t *next; /* [n_states, n_classes] */
     bool *accepts;  /* [n_states] */
+    uint64_t steps; /* that making it took */
 } pith_automaton;
 
 typedef enum pith_automaton_rule {

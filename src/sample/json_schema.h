@@ -27,8 +27,8 @@ enum {
     PITH_SCHEMA_MAX_SETS = 1 << 16,
     PITH_SCHEMA_MAX_SHAPES = 1 << 17,
     PITH_SCHEMA_MAX_BRANCHES = 1024, /* alternatives of one set */
-    PITH_SCHEMA_MAX_NESTING = 300,   /* of schemas and values while checking a value */
-    PITH_SCHEMA_MAX_STEPS = 1 << 24, /* of resolving alternatives and checking values */
+    PITH_SCHEMA_MAX_NESTING = 128,   /* of schemas and values while checking a value */
+    PITH_SCHEMA_MAX_STEPS = 1 << 25, /* of resolving alternatives and checking values */
     PITH_SCHEMA_MAX_PATTERNS = 4     /* of patternProperties that meet in one object */
 };
 

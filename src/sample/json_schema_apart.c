@@ -319,7 +319,7 @@ bool pith_schema_keep_apart(pith_schema *schema, uint32_t *index, pith_words *st
     *strings = (pith_words){schema->n_words, 0};
     if (against.n == 0) return true;
     if (!copy_shape(schema, index)) return false;
-    uint32_t shape = *index;
+    uint32_t shape = *index, n_sets = schema->set_table.n;
     for (uint32_t i = 0; i < against.n; i++) {
         uint32_t node = schema->words[against.first + i];
         uint32_t set = pith_schema_set_of(schema, &node, 1);
@@ -331,5 +331,6 @@ bool pith_schema_keep_apart(pith_schema *schema, uint32_t *index, pith_words *st
             if (!apart) return refuse(schema, node);
         }
     }
+    if (schema->set_table.n == n_sets) return true;
     return pith_schema_expand_all(schema) && pith_schema_settle(schema);
 }

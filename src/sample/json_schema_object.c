@@ -145,7 +145,10 @@ static bool read_patterns(collection *c, const pith_schema_entry *entry, uint32_
 static void read_unevaluated(collection *c, const pith_schema_entry *entry, uint32_t node) {
     uint32_t n;
     const uint32_t *nodes = pith_tuple_get(&c->schema->set_table, c->branch->set, &n);
-    bool alone = n == 1 && nodes[0] == node;
+    bool alone = true;
+    for (uint32_t i = 0; i < n; i++) {
+        alone = alone && (nodes[i] == node || c->schema->tree.nodes[nodes[i]].made);
+    }
     if (json_is_true(entry->value)) return;
     if (!json_is_false(entry->value) || !alone) {
         pith_schema_refuse(c->shape, node, entry->word,

@@ -47,6 +47,13 @@ bool pith_regex_fail(pith_regex_parser *parser, pith_status status, size_t offse
     return false;
 }
 
+void pith_regex_parser_deinit(pith_regex_parser *parser) {
+    for (uint32_t i = 0; i < PITH_REGEX_MAX_PROPERTIES; i++) {
+        pith_code_set_deinit(&parser->properties[i]);
+    }
+    pith_map_deinit(&parser->sets);
+}
+
 static bool no_memory(pith_regex_parser *parser) {
     return pith_regex_fail(parser, PITH_ERROR_MEMORY, 0, "");
 }
@@ -384,7 +391,7 @@ pith_status pith_regex_parse(pith_span text, pith_regex *out, pith_error *error)
     group_stack stack = {0};
     (void)read_all(&parser, &stack);
     pith_free(stack.frames);
-    pith_map_deinit(&parser.sets);
+    pith_regex_parser_deinit(&parser);
     if (parser.status != PITH_OK) pith_regex_deinit(out);
     return parser.status;
 }
@@ -413,7 +420,7 @@ pith_status pith_regex_of_literals(const pith_span *texts, size_t n, pith_regex 
                                 .child = n > 0 ? group.first_alternative : PITH_REGEX_NONE};
         good = add_node(&parser, node, &root);
     }
-    pith_map_deinit(&parser.sets);
+    pith_regex_parser_deinit(&parser);
     if (!good) pith_regex_deinit(out);
     return parser.status;
 }

@@ -52,8 +52,8 @@ static bool reserve(pith_tuple_table *table, uint32_t n) {
         table->tuples = tuples;
         table->capacity = capacity;
     }
-    if (table->n_words + n > table->word_capacity) {
-        size_t capacity = (table->n_words + n) * 2;
+    if (table->n_words + n >= table->word_capacity) { /* so there always are some */
+        size_t capacity = (table->n_words + n + 1) * 2;
         uint32_t *words = pith_realloc(table->words, capacity * sizeof *words);
         if (words == NULL) return false;
         table->words = words;
