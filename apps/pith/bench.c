@@ -330,7 +330,10 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
     return code;
 }
 
-enum { OWN_OPTIONS = 11, N_OPTIONS = PITH_CLI_MODEL_OPTIONS - 1 + OWN_OPTIONS };
+enum {
+    OWN_OPTIONS = 11,
+    N_OPTIONS = PITH_CLI_MODEL_OPTIONS - 1 + OWN_OPTIONS + PITH_CLI_ADAPTER_OPTIONS
+};
 
 /* The common options without --threads, which is a list here, and bench's own. */
 static void fill_options(bench_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -360,6 +363,7 @@ static void fill_options(bench_options *o, pith_cli_option table[N_OPTIONS]) {
     for (size_t i = 0; i < PITH_CLI_MODEL_OPTIONS; i++)
         if (strcmp(common[i].name, "threads") != 0) table[n++] = common[i];
     memcpy(table + n, own, sizeof own);
+    pith_cli_adapter_options(&o->model, table + n + OWN_OPTIONS);
 }
 
 int pith_command_bench(int argc, char **argv) {

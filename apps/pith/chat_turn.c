@@ -8,7 +8,7 @@
  * costs what follows the first change.) A mark holds only while the messages before it are the
  * same, since the same text may be the template's or the user's.
  *
- * Does not print but for the reply's text. Read next: src/engine/generate.c. */
+ * Does not print but for the reply's text. Read next: src/engine/reply.c. */
 #include "base/memory.h"
 #include "pith/chat_parts.h"
 

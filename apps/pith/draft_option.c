@@ -2,7 +2,7 @@
  * `--draft off|ngram|auto|MODEL`: where guesses at the next tokens come from. A MODEL is opened
  * beside the model with the same context and threads; it needs the same vocabulary, which the first
  * reply checks. */
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 #include <string.h>
 
@@ -28,6 +28,7 @@ int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *v
     }
     pith_cli_model other = *values;
     other.model = draft->source;
+    other.use_cache = false; /* what a draft has read is not worth the disk */
     int code = pith_cli_open_model(command, &other, false, &draft->model);
     if (code >= 0) return code;
     int32_t n_ctx = pith_engine_describe(engine).n_ctx;

@@ -5,7 +5,7 @@
  * Invariant: the output file appears whole or not at all. */
 #include "base/memory.h"
 #include "base/output.h"
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 #include <errno.h>
 #include <string.h>
@@ -183,7 +183,8 @@ static int run(const pith_cli_command *command, const logits_options *o) {
 
 int pith_command_logits(int argc, char **argv) {
     logits_options o = {0};
-    pith_cli_option table[PITH_CLI_MODEL_OPTIONS + 5] = {{0}};
+    pith_cli_option table[PITH_CLI_MODEL_OPTIONS + PITH_CLI_ADAPTER_OPTIONS + 5] = {{0}};
+    pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS;
     const pith_cli_option own[] = {
         {"ids", 0, PITH_CLI_TEXT, &o.ids, "1,2,3", "the token ids", 0, 0},
         {"ids-file", 0, PITH_CLI_TEXT, &o.ids_file, "FILE",
@@ -195,7 +196,8 @@ int pith_command_logits(int argc, char **argv) {
         {"json", 0, PITH_CLI_FLAG, &o.json, "", "a summary on standard output (needs -o)", 0, 0},
     };
     pith_cli_model_options(&o.model, table);
-    memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
+    pith_cli_adapter_options(&o.model, rest);
+    memcpy(rest + PITH_CLI_ADAPTER_OPTIONS, own, sizeof own);
     pith_cli_command command = {
         "pith logits -m MODEL (--ids 1,2,3 | --ids-file F) [-o OUT.f32] [options]",
         "Computes the logits of token ids: float32 [n, n_vocab], row-major, no header.", table,

@@ -2,6 +2,7 @@
  * The options that mean the same for every command that needs a model, and the models folder. */
 #include "base/memory.h"
 #include "pith/machine_record.h"
+#include "pith/reply_option.h"
 
 #include <errno.h>
 #include <string.h>
@@ -146,23 +147,49 @@ int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *v
     return -1;
 }
 
+/* What --memory leaves for KV and workspace; 0: no limit. Exit code, or -1. */
+static int memory_left(const pith_cli_model *values, const pith_model *model,
+                       const pith_cli_adapters *adapters, uint64_t *limit) {
+    pith_model_info info = pith_model_describe(model);
+    uint64_t taken = adapters->bytes + (info.load == PITH_LOAD_PACK ? info.weight_bytes : 0);
+    *limit = 0;
+    if (!values->memory) return -1;
+    if (values->memory <= taken)
+        return pith_cli_fail_text("--memory %llu leaves nothing after %llu bytes of weights%s",
+                                  (unsigned long long)values->memory, (unsigned long long)taken,
+                                  adapters->n ? " and adapters" : "");
+    *limit = values->memory - taken;
+    return -1;
+}
+
+/* The engine, and a session that has the adapters. Exit code, or -1. */
+static int make_session(const pith_model *model, const pith_engine_options *options,
+                        const pith_cli_adapters *adapters, pith_engine **engine,
+                        pith_session **session) {
+    pith_error error = {0};
+    if (pith_engine_new(model, options, engine, &error) != PITH_OK) return pith_cli_fail(&error);
+    if (pith_session_new(*engine, session, &error) == PITH_OK &&
+        pith_session_set_adapters(*session, adapters->items, adapters->scales, adapters->n,
+                                  &error) == PITH_OK)
+        return -1;
+    pith_session_free(*session);
+    pith_engine_free(*engine);
+    *session = NULL;
+    *engine = NULL;
+    return pith_cli_fail(&error);
+}
+
 int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                          int32_t n_ctx_wanted, pith_engine **engine, pith_session **session) {
-    pith_error error = {0};
-    pith_model_info info = pith_model_describe(model);
-    int32_t n_ctx = values->n_ctx;
-    if (n_ctx == 0) n_ctx = n_ctx_wanted;
+    pith_cli_adapters adapters = {.n = 0};
+    uint64_t limit = 0;
+    int code = pith_cli_open_adapters(values, model, &adapters);
+    if (code < 0) code = memory_left(values, model, &adapters, &limit);
     pith_cli_thread_numbers threads = pith_cli_thread_defaults(values->n_threads);
-    uint64_t limit = values->memory;
-    if (limit && info.load == PITH_LOAD_PACK) {
-        if (limit <= info.weight_bytes)
-            return pith_cli_fail_text("--memory %llu leaves nothing after %llu bytes of weights",
-                                      (unsigned long long)limit,
-                                      (unsigned long long)info.weight_bytes);
-        limit -= info.weight_bytes;
-    }
+    char *cache = values->use_cache ? pith_cli_cache_folder(values->cache) : NULL;
     pith_engine_options options = {.size = sizeof options,
-                                   .n_ctx = n_ctx,
+                                   .cache_folder = cache,
+                                   .n_ctx = values->n_ctx ? values->n_ctx : n_ctx_wanted,
                                    .n_sessions = 1,
                                    .n_threads = threads.n_threads,
                                    .decode_threads = threads.decode_threads,
@@ -170,12 +197,10 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                                    .kv_type = (pith_kv_type)values->kv,
                                    .precision = (pith_precision)values->precision,
                                    .exact = values->exact,
-                                   .memory_limit = limit};
-    if (pith_engine_new(model, &options, engine, &error) != PITH_OK) return pith_cli_fail(&error);
-    if (pith_session_new(*engine, session, &error) != PITH_OK) {
-        pith_engine_free(*engine);
-        *engine = NULL;
-        return pith_cli_fail(&error);
-    }
-    return -1;
+                                   .memory_limit = limit,
+                                   .adapter_rank_limit = adapters.rank};
+    if (code < 0) code = make_session(model, &options, &adapters, engine, session);
+    pith_free(cache);
+    pith_cli_close_adapters(&adapters);
+    return code;
 }

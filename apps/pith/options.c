@@ -112,6 +112,16 @@ static int choice_index(const char *choices, const char *text) {
     return -1;
 }
 
+static int append_value(const pith_cli_command *command, const pith_cli_option *option,
+                        const char *value) {
+    pith_cli_list *list = option->target;
+    if (list->n == PITH_CLI_LIST_MAX)
+        return pith_cli_usage(command, "--%s may be given %d times", option->name,
+                              PITH_CLI_LIST_MAX);
+    list->items[list->n++] = value;
+    return -1;
+}
+
 /* Stores the value; -1 or the usage exit code. */
 static int store(const pith_cli_command *command, const pith_cli_option *option,
                  const char *value) {
@@ -146,6 +156,7 @@ static int store(const pith_cli_command *command, const pith_cli_option *option,
         if (*(int *)option->target >= 0) return -1;
         return pith_cli_usage(command, "--%s is one of %s, not '%s'", option->name, option->value,
                               value);
+    case PITH_CLI_LIST: return append_value(command, option, value);
     }
     return -1;
 }

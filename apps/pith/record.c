@@ -152,7 +152,8 @@ static void save(const pith_cli_record_key *key, const pith_cli_record *record) 
 }
 
 bool pith_cli_record_is_for(const pith_cli_model *values) {
-    return !values->exact && values->precision == PITH_PRECISION_NORMAL && values->step_limit == 0;
+    return !values->exact && values->precision == PITH_PRECISION_NORMAL &&
+           values->step_limit == 0 && values->loras.n + values->controls.n == 0;
 }
 
 void pith_cli_record_estimate(const pith_cli_record_key *key, const pith_fit *fit,

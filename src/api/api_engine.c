@@ -2,9 +2,11 @@
  * pith.h, "Engines and sessions", "Sampling", "Generation" and the engine's part of "Looking
  * inside". */
 #include "api/api_argument.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "engine/engine.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- Engines ---- */
@@ -146,7 +148,24 @@ pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options
     pith_status status =
         pith_copy_options(&full, sizeof full, options, "pith_sampler_options", error);
     if (status != PITH_OK) return status;
-    return pith_sample_new(pith_model_get_info(model).n_vocab, &full, out, error);
+    int32_t n_vocab = pith_model_get_info(model).n_vocab;
+    if (!model->tokenizer || !pith_sample_wants_pieces(&full))
+        return pith_sample_new(n_vocab, &full, out, error);
+    pith_span *pieces = pith_alloc_array((size_t)n_vocab, sizeof *pieces);
+    if (!pieces) return pith_fail_memory(error, "a sampler", (uint64_t)n_vocab * sizeof *pieces);
+    for (int32_t id = 0; id < n_vocab; id++)
+        pieces[id] = pith_tokenizer_bytes(model->tokenizer, id);
+    status = pith_sample_new_with_pieces(pieces, n_vocab, &full, out, error);
+    pith_free(pieces);
+    return status;
+}
+
+pith_status pith_sampler_clone(const pith_sampler *sampler, uint64_t seed, pith_sampler **out,
+                               pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    if (!sampler) return pith_fail_null(error, "sampler");
+    return pith_sample_clone(sampler, seed, out, error);
 }
 
 void pith_sampler_free(pith_sampler *sampler) {
@@ -159,6 +178,26 @@ int32_t pith_sampler_next(pith_sampler *sampler, const float *logits) {
 
 void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids) {
     if (sampler && ids) pith_sample_accept(sampler, ids, n_ids);
+}
+
+bool pith_sampler_rewind(pith_sampler *sampler, size_t n) {
+    return sampler && pith_sample_rewind(sampler, n);
+}
+
+size_t pith_sampler_distribution(pith_sampler *sampler, const float *logits, int32_t *ids,
+                                 double *probabilities, size_t capacity) {
+    if (!sampler || !logits || ((!ids || !probabilities) && capacity > 0)) return 0;
+    return pith_sample_distribution(sampler, logits, NULL, ids, probabilities, capacity);
+}
+
+size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *logprob,
+                     pith_logprob *top, int32_t n_top) {
+    double unwanted;
+    if (!logprob) logprob = &unwanted;
+    *logprob = -HUGE_VAL;
+    if (!logits || n_vocab < 1) return 0;
+    size_t n = top && n_top > 0 ? (size_t)n_top : 0;
+    return pith_sample_logprobs(logits, (size_t)n_vocab, id, logprob, top, n);
 }
 
 /* ---- Generation ---- */
@@ -211,6 +250,19 @@ static pith_status reply_options(const pith_session *session, const pith_sampler
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "n_keep is %d: it must be 0 to %u, half the context", full->n_keep,
                          session->engine->n_ctx / 2);
+    }
+    if (full->n_logprobs < 0 || full->n_logprobs > PITH_LOGPROBS_MAX) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d: it must be 0 to %d",
+                         full->n_logprobs, PITH_LOGPROBS_MAX);
+    }
+    if (full->n_logprobs > 0 && !full->on_logprobs) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d, but on_logprobs is NULL",
+                         full->n_logprobs);
+    }
+    if (full->n_cache_at > 0 && !full->cache_at) return pith_fail_null(error, "cache_at");
+    if (full->n_cache_at > 16) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_cache_at is %zu: it must be 0 to 16",
+                         full->n_cache_at);
     }
     if (!(full->deadline_ms >= 0)) {
         return pith_fail(error, PITH_ERROR_ARGUMENT, "deadline_ms is %g: it must be 0 or more",

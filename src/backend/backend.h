@@ -6,6 +6,7 @@
 #ifndef PITH_BACKEND_BACKEND_H
 #define PITH_BACKEND_BACKEND_H
 
+#include "backend/delta.h"
 #include "backend/weight.h"
 #include "base/status.h"
 #include "quant/quant.h"
@@ -121,6 +122,10 @@ pith_value pith_plan_scale(pith_plan *plan, const char *name, pith_value x, floa
 pith_value pith_plan_softcap(pith_plan *plan, const char *name, pith_value x, float cap);
 /* Keeps the rows that want logits. -> [n_out, width] */
 pith_value pith_plan_select(pith_plan *plan, const char *name, pith_value x);
+/* x is the residual stream at the end of the layer being recorded: a row's control vectors of that
+ * layer are added where x is made, by a product with one result and no activation, a sum or a
+ * mixture. */
+void pith_plan_end_layer(pith_plan *plan, pith_value x);
 /* The plan's result: logits [n_out, n_vocab]. */
 void pith_plan_output(pith_plan *plan, pith_value x);
 
@@ -168,6 +173,10 @@ typedef struct pith_step {
     const bool *is_fast;           /* [n] rows in the fast contract (kernel.h); NULL: none */
     const int32_t *out_rows;       /* [n_out], increasing */
     const pith_kv_table *tables;   /* [n_sequence, n_group] */
+    /* [n_sequence] what each sequence is computed with, NULL entries: the model alone; NULL: no
+     * sequence has adapters. What is added to a product is computed from its input before that is
+     * rounded to int8, the same in both contracts (cpu/adapt.c has the order of sums). */
+    const pith_adapter_set *const *adapters;
     /* Result: called with blocks of logits rows, in order; row counts from 0 over out_rows. Rows
      * are n_vocab wide, `stride` apart, valid during the call. Returns non-zero to stop. */
     int (*on_logits)(void *user, uint32_t first, uint32_t n, const float *logits, size_t stride);
@@ -182,6 +191,8 @@ typedef struct pith_backend_options {
     uint32_t features;        /* CPU tiers (cpu/cpu.h) */
     const pith_kv_layout *kv; /* borrowed */
     uint32_t n_ctx;           /* tokens a sequence can hold */
+    /* Sum of pith_delta_rank_room over a sequence's adapters, at most; 0: no adapters. */
+    uint32_t adapter_rank;
 } pith_backend_options;
 
 /* A plan made ready on a backend: threads, workspace. Running a step allocates nothing. */

@@ -113,7 +113,7 @@ static pith_value append_value(pith_plan *plan, uint64_t width, bool is_out) {
         grow(plan, plan->values, plan->n_value, &plan->value_capacity, sizeof *values);
     if (!values) return PITH_NO_VALUE;
     plan->values = values;
-    values[plan->n_value] = (pith_plan_value){(uint32_t)width, is_out, plan->n_op - 1};
+    values[plan->n_value] = (pith_plan_value){(uint32_t)width, is_out, plan->n_op - 1, -1};
     if (!op->n_result++) op->first_result = (pith_value)plan->n_value;
     return (pith_value)plan->n_value++;
 }
@@ -400,6 +400,19 @@ pith_value pith_plan_softcap(pith_plan *plan, const char *name, pith_value x, fl
 
 pith_value pith_plan_select(pith_plan *plan, const char *name, pith_value x) {
     return append_unary(plan, PITH_OP_SELECT, name, x, 0);
+}
+
+void pith_plan_end_layer(pith_plan *plan, pith_value x) {
+    if (failed(plan) || !want_value(plan, x, "x")) return;
+    pith_plan_value *value = &plan->values[x];
+    const pith_op *op = &plan->ops[value->op];
+    bool takes = op->kind == PITH_OP_ADD || op->kind == PITH_OP_MOE ||
+                 (op->kind == PITH_OP_LINEAR && op->n_result == 1 && !op->linear.act);
+    if (!takes || plan->layer < 0 || value->ends_layer >= 0)
+        pith_fail(&plan->error, PITH_ERROR_INTERNAL, "%s: cannot be the end of layer %" PRId32,
+                  op->name, plan->layer);
+    else
+        value->ends_layer = plan->layer;
 }
 
 void pith_plan_output(pith_plan *plan, pith_value x) {

@@ -51,9 +51,10 @@ typedef struct pith_op {
 } pith_op;
 
 typedef struct pith_plan_value {
-    uint32_t width; /* elements of a row */
-    bool is_out;    /* rows are n_out, else n */
-    uint32_t op;    /* that defines it */
+    uint32_t width;     /* elements of a row */
+    bool is_out;        /* rows are n_out, else n */
+    uint32_t op;        /* that defines it */
+    int32_t ends_layer; /* layer whose control vectors are added to it; -1: none */
 } pith_plan_value;
 
 struct pith_plan {

@@ -136,9 +136,15 @@ pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *so
         pith_free(entry);
         return pith_fail_memory(error, "the list of weights", sizeof *entry);
     }
+    entry->weight.index = (uint32_t)weights->n;
     weights->entries[weights->n++] = entry;
     *out = &entry->weight;
     return PITH_OK;
+}
+
+const pith_weight *pith_weights_find(const pith_weights *weights, pith_span name) {
+    int32_t at;
+    return pith_map_find(&weights->names, name, &at) ? &weights->entries[at]->weight : NULL;
 }
 
 /* ---- Deciding where tensors go ---- */

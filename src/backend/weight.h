@@ -8,6 +8,7 @@
 #define PITH_BACKEND_WEIGHT_H
 
 #include "base/source.h"
+#include "base/text.h"
 #include "quant/quant.h"
 
 /* Roles, may be combined. */
@@ -37,6 +38,7 @@ typedef struct pith_weight {
     const float *values; /* VECTOR: all elements as f32, padded with zeros to a multiple of 16 */
     /* PITH_LAYOUT_PANELS: row `row` (0..15) of a panel as f32; else NULL. */
     void (*panel_decode)(const void *panel, uint32_t row, float *out, uint32_t k);
+    uint32_t index; /* in the order in which weights were declared */
 } pith_weight;
 
 typedef struct pith_weight_source {
@@ -75,6 +77,8 @@ void pith_weights_free(pith_weights *weights);
  * first. */
 pith_status pith_weights_add(pith_weights *weights, const pith_weight_source *source,
                              unsigned roles, const pith_weight **out, pith_error *error);
+/* NULL: no weight of this name was declared. */
+const pith_weight *pith_weights_find(const pith_weights *weights, pith_span name);
 /* Reads, packs or maps everything that was declared. Refuses with the two numbers when
  * memory_limit or the system cannot hold it (AUTO then takes mmap). */
 pith_status pith_weights_load(pith_weights *weights, const pith_weights_options *options,

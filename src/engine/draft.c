@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How many guesses a step checks (draft.h).
  *
- * From the text guesses cost nothing to make. With p the share of guesses of this kind that were right, k guesses give
+ * From the text guesses cost nothing to make. With p the share of guesses of this kind that were
+ * right, k guesses give
  *     E(k) = 1 + p + p^2 + ... + p^k   tokens in   T(k + 1)   instead of   E(k) T(1).
  * The k with the best rate is taken when it is better than none. The account of what speculation
  * won (E T(1) - T(k + 1), as it turned out) must stay above -1/100 of the time spent, less one

@@ -8,7 +8,8 @@
  * Invariant: tokens in KV <= length <= n_ctx, and everything is allocated when the engine is
  * made: running a step and making a token allocate nothing. Arguments were checked by src/api;
  * numbers that depend on the model are checked here. Read next: engine.c (making one), session.c
- * (feeds), step.c (steps), reply.c and schedule.c (replies), estimate.c (before loading). */
+ * (feeds), session_adapters.c, step.c (steps), reply.c and schedule.c (replies), prefix.h (prompts
+ * on disk), estimate.c (before loading). */
 #ifndef PITH_ENGINE_ENGINE_H
 #define PITH_ENGINE_ENGINE_H
 
@@ -27,8 +28,12 @@ enum {
     PITH_ENGINE_DEFAULT_CONTEXT = 4096, /* tokens */
     PITH_ENGINE_DEFAULT_STEP = 256,     /* rows */
     PITH_ENGINE_FAST_LEAST = 64,        /* new tokens of a feed from which on it has fast rows */
-    PITH_ENGINE_FIRST_EXACT = 4         /* positions that are exact all the same */
+    PITH_ENGINE_FIRST_EXACT = 4,        /* positions that are exact all the same */
+    PITH_ENGINE_DEFAULT_ADAPTER_RANK = 64,
+    PITH_ENGINE_MAX_ADAPTER_RANK = 8192
 };
+
+typedef struct pith_prefix pith_prefix; /* prefix.h */
 
 struct pith_session {
     pith_engine *engine;
@@ -43,6 +48,10 @@ struct pith_session {
     pith_detok detok;       /* lent to the reply being made, so that a token needs no allocation */
     pith_reply *reply;      /* the one being made, or NULL */
     uint64_t checked_draft; /* content key of a model that has the same vocabulary; 0: none */
+    /* What steps of the session are given; holders[i] is held and owns adapters.delta[i]. */
+    pith_adapter_set adapters;
+    pith_adapter *holders[PITH_ADAPTERS_MAX];
+    uint64_t variant; /* hash of what else than its ids decides its KV (adapters); 0: nothing */
 };
 
 struct pith_engine {
@@ -61,13 +70,17 @@ struct pith_engine {
     float *logits;          /* [n_sessions, n_vocab] */
     /* [step_limit], of the step being run */
     int32_t *tokens, *positions, *sequence, *out_rows;
-    bool *is_fast;            /* the same */
-    pith_kv_table *tables;    /* [n_sessions, n_group] */
-    struct pith_part *parts;  /* [n_sessions], of the step being made */
-    pith_reply **replies;     /* [n_sessions], those being made, in the order they came */
-    uint32_t n_replies, turn; /* turn: which of them comes first in the next step */
+    bool *is_fast;                     /* the same */
+    pith_kv_table *tables;             /* [n_sessions, n_group] */
+    const pith_adapter_set **adapters; /* [n_sessions], of the step being run */
+    struct pith_part *parts;           /* [n_sessions], of the step being made */
+    pith_reply **replies;              /* [n_sessions], those being made, in the order they came */
+    uint32_t n_replies, turn;          /* turn: which of them comes first in the next step */
     pith_pace pace;
     size_t max_token_bytes; /* longest text of a token */
+    bool has_cache;         /* a cache folder was asked for */
+    pith_prefix *prefix;    /* prompts on disk; NULL: none are kept, and cache_note says why */
+    char cache_note[240];
 };
 
 /* Bytes that pith_engine_open would allocate. options: complete (src/api fills absent fields
@@ -110,6 +123,25 @@ void pith_session_cut(pith_session *session, size_t n_keep);
 /* True when somebody asked to stop; clears the request. */
 bool pith_session_take_cancel(pith_session *session);
 
+/* ---- Adapters of a session (session_adapters.c) ---- */
+
+/* pith_session_set_adapters of pith.h; adapters: [n], none NULL. */
+pith_status pith_session_adapt(pith_session *session, pith_adapter *const *adapters,
+                               const float *scales, size_t n, pith_error *error);
+/* Lets go of all of them, without looking at the tokens: for a session that begins or ends. */
+void pith_session_drop_adapters(pith_session *session);
+/* `to` (which has none) gets those of `from`, at the same places. */
+void pith_session_copy_adapters(pith_session *to, const pith_session *from);
+/* Whether both compute the positions before n with the same. */
+bool pith_session_same_adapters(const pith_session *a, const pith_session *b, size_t n);
+/* To be called when tokens were appended, before they are computed: where an activated adapter
+ * begins among the first `length` ids. What was computed otherwise leaves the KV cache. */
+void pith_session_aim_adapters(pith_session *session, size_t length);
+/* For pith_step.adapters: NULL while the session has none. */
+static inline const pith_adapter_set *pith_session_adapters(const pith_session *session) {
+    return session->adapters.n ? &session->adapters : NULL;
+}
+
 /* Ids that somebody else owns. */
 typedef struct pith_id_span {
     const int32_t *data;
@@ -132,6 +164,15 @@ bool pith_reply_is_made(const pith_reply *reply);
 pith_status pith_reply_outcome(const pith_reply *reply, pith_generation *out, pith_error *error);
 /* One step for all replies being made. A failure is that of each reply in the step. */
 void pith_engine_advance(pith_engine *engine);
+
+/* ---- Prompts on disk (prefix.h; a folder as a whole: prefix_folder.c) ---- */
+
+/* pith_cache_list and pith_cache_clear of pith.h, arguments checked. */
+pith_status pith_prefix_list(const char *folder, pith_cache_visit visit, void *user,
+                             pith_error *error);
+pith_status pith_prefix_clear(const char *folder, size_t *n_removed, pith_error *error);
+/* Version of the library that keeps the index; NULL: this build keeps no prompts. */
+const char *pith_prefix_library(void);
 
 /* ---- Estimates (estimate.c) ---- */
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "cpu/cpu.h"
+#include "engine/prefix.h"
 #include "engine/step.h"
 
 #include <stdio.h>
@@ -57,6 +58,18 @@ static pith_status settle_storage(pith_engine *engine, const pith_engine_options
     return PITH_OK;
 }
 
+/* Workspace counts ranks in units, each adapter's rounded up. */
+static pith_status settle_adapters(pith_engine *engine, int32_t limit, pith_error *error) {
+    const int32_t unit = PITH_DELTA_RANK_UNIT;
+    if (limit > PITH_ENGINE_MAX_ADAPTER_RANK)
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "adapter_rank_limit %d; at most %d is possible", limit,
+                         PITH_ENGINE_MAX_ADAPTER_RANK);
+    if (limit == 0) limit = PITH_ENGINE_DEFAULT_ADAPTER_RANK;
+    engine->backend.adapter_rank = limit < 0 ? 0 : (uint32_t)((limit + unit - 1) / unit * unit);
+    return PITH_OK;
+}
+
 pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *options,
                                pith_error *error) {
     uint32_t n_threads = 0, decode_threads = 0, n_cores = (uint32_t)pith_thread_count();
@@ -83,10 +96,12 @@ pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *o
         status = choose("decode_threads", options->decode_threads, PITH_ENGINE_MAX_THREADS,
                         n_threads, &decode_threads, error);
     }
+    if (status == PITH_OK) status = settle_adapters(engine, options->adapter_rank_limit, error);
     if (decode_threads > n_threads) decode_threads = n_threads;
     if (status == PITH_OK) status = pith_cpu_features(&engine->backend.features, error);
     if (engine->step_limit > engine->n_ctx) engine->step_limit = engine->n_ctx;
     engine->exact = options->exact;
+    engine->has_cache = options->cache_folder && pith_prefix_library() != NULL;
     engine->backend.n_threads = (int32_t)n_threads;
     engine->backend.decode_threads = (int32_t)decode_threads;
     engine->backend.step_limit = engine->step_limit;
@@ -110,7 +125,7 @@ uint64_t pith_engine_array_bytes(const pith_engine *engine) {
     uint64_t per_session = sizeof(pith_session) + (uint64_t)engine->n_ctx * sizeof(int32_t) +
                            (uint64_t)engine->model->hparams.n_vocab * sizeof(float) +
                            engine->layout.n_group * sizeof(pith_kv_table) + sizeof(pith_part) +
-                           sizeof(pith_reply *);
+                           sizeof(pith_reply *) + sizeof(pith_adapter_set *);
     return per_session * engine->n_sessions +
            (4u * sizeof(int32_t) + sizeof(bool)) * (uint64_t)engine->step_limit;
 }
@@ -123,7 +138,9 @@ pith_status pith_engine_account(pith_engine *engine, pith_error *error) {
         status = pith_runner_bytes(engine->plan, &engine->backend, &runner, error);
     }
     if (status != PITH_OK) return status;
-    if (!pith_u64_add(runner, pith_engine_array_bytes(engine), &engine->workspace_bytes)) {
+    uint64_t own = pith_engine_array_bytes(engine);
+    if (engine->has_cache) own += pith_prefix_bytes(&engine->layout, engine->n_ctx);
+    if (!pith_u64_add(runner, own, &engine->workspace_bytes)) {
         return pith_fail(error, PITH_ERROR_LIMIT,
                          "the engine's memory cannot be counted in 64 bits");
     }

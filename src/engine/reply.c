@@ -11,11 +11,15 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "engine/prefix.h"
 
 #include <string.h>
 
 /* A prefix of another session is worth taking from so many tokens on. */
 enum { LEAST_SHARED = 32 };
+
+/* Of states and masks of a grammar, at most. */
+enum { MATCHER_BYTES = 64 << 20 };
 
 static double milliseconds(uint64_t from, uint64_t to) {
     return (double)(to - from) / 1e6;
@@ -78,6 +82,7 @@ static void leave(pith_reply *r) {
 /* A prompt that was not read to its end: finished steps stay, and so does what was held before. */
 static void keep_what_was_read(pith_reply *r) {
     size_t computed = pith_kv_sequence_length(r->session->kv);
+    pith_prefix_leave(r->session->engine->prefix, r->session);
     if (r->phase != PITH_REPLY_READING || r->out.n_predicted > 0) return;
     r->session->length = computed > r->held ? computed : r->held;
     r->session->has_logits = false;
@@ -101,7 +106,8 @@ void pith_reply_fail(pith_reply *reply, pith_status status, const pith_error *er
 /* ---- Drawing ---- */
 
 static bool ends_with(const pith_reply *r, int32_t id) {
-    return !r->options.ignore_end && pith_model_is_end(r->session->engine->model, id);
+    return (!r->options.ignore_end || r->matcher) &&
+           pith_model_is_end(r->session->engine->model, id);
 }
 
 /* Tokens that may still be drawn, the limit and the context considered. */
@@ -113,10 +119,18 @@ static size_t room(const pith_reply *r) {
     return wanted < left ? wanted : left;
 }
 
+/* -1: the grammar allows no token. */
 static int32_t draw(pith_reply *r, const float *logits) {
-    int32_t id = pith_sample_next(r->sampler, logits);
+    int32_t id = pith_sample_next_of(r->sampler, logits, r->matcher ? &r->filter : NULL);
+    if (r->matcher && (id < 0 || !pith_matcher_accept(r->matcher, id))) {
+        if (id >= 0) pith_sample_rewind(r->sampler, 1);
+        r->is_stuck = true;
+        return -1;
+    }
+    if (id < 0) id = 0; /* no logit is a number: as pith_sample_next has it */
     r->last = pith_clock_ns();
     if (r->first == 0) r->first = r->last;
+    pith_logprobs_note(r, logits, id);
     r->drawn[r->n_drawn++] = id;
     return id;
 }
@@ -126,6 +140,8 @@ static int draw_row(void *user, uint32_t row, const float *logits) {
     pith_reply *r = user;
     if (r->is_closed) return 0;
     int32_t id = draw(r, logits);
+    r->is_closed = id < 0;
+    if (r->is_closed) return 0;
     bool goes_on = row < r->n_drafts && id == r->session->ids[r->session->length + row];
     r->is_closed = !goes_on || ends_with(r, id) || r->n_drawn >= room(r);
     return 0;
@@ -142,6 +158,7 @@ static bool shift(pith_reply *r) {
     session->length -= drop;
     session->has_logits = false;
     pith_kv_sequence_truncate(session->kv, (uint32_t)keep);
+    pith_session_aim_adapters(session, session->length);
     r->out.n_dropped += drop;
     r->phase = PITH_REPLY_READING;
     r->first_fast = pith_engine_first_fast(session->engine, keep, session->length - keep);
@@ -170,12 +187,30 @@ static bool take(pith_reply *r, int32_t id) {
     return false;
 }
 
+/* The grammar allows nothing that the vocabulary has: better no reply than another text. */
+static void fail_stuck(pith_reply *r) {
+    pith_error error;
+    const char *why = pith_matcher_failed(r->matcher);
+    pith_status status = why ? PITH_ERROR_LIMIT : PITH_ERROR_UNSUPPORTED;
+    pith_fail(&error, status, "the grammar stopped the reply after %zu tokens: %s",
+              r->out.n_predicted, why ? why : "no token of the vocabulary goes on with its text");
+    pith_reply_fail(r, status, &error);
+}
+
 /* Takes all that were drawn. KV keeps what was computed of them, but for the last token. */
 static void take_drawn(pith_reply *r) {
     pith_session *session = r->session;
     bool goes_on = true;
-    for (uint32_t i = 0; i < r->n_drawn && goes_on; i++) {
+    uint32_t i = 0;
+    for (; i < r->n_drawn && goes_on; i++) {
+        pith_logprobs_tell(r, i);
         goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
+    }
+    if (i < r->n_drawn) {
+        pith_sample_rewind(r->sampler, r->n_drawn - i);
+        if (r->matcher) pith_matcher_rewind(r->matcher, r->n_drawn - i);
+    } else if (r->is_stuck && goes_on) {
+        fail_stuck(r);
     }
     size_t computed = pith_kv_sequence_length(session->kv);
     if (r->phase != PITH_REPLY_READING && computed > session->length - 1) {
@@ -189,6 +224,7 @@ static void begin_making(pith_reply *r) {
     pith_session *session = r->session;
     if (r->read == 0) r->read = pith_clock_ns();
     r->phase = PITH_REPLY_MAKING;
+    pith_prefix_leave(session->engine->prefix, session);
     if (session->length == session->engine->n_ctx) {
         if (!shift(r)) pith_reply_end(r, PITH_STOP_CONTEXT);
         return;
@@ -250,6 +286,7 @@ static void after_reading(pith_reply *r) {
     pith_session *session = r->session;
     size_t computed = pith_kv_sequence_length(session->kv);
     size_t todo = r->out.n_predicted > 0 ? 0 : session->length - r->out.n_cached;
+    pith_prefix_follow(session->engine->prefix, session);
     double done = todo > 0 ? (double)(computed - r->out.n_cached) / (double)todo : 1;
     if (todo > 0 && r->options.on_prompt &&
         r->options.on_prompt(r->options.prompt_user, done) != 0) {
@@ -293,7 +330,8 @@ static size_t common(pith_id_span prompt, const int32_t *ids, size_t n) {
 }
 
 /* Another session may have computed more of the prompt: its blocks are shared. */
-static size_t take_shared(pith_session *session, pith_id_span prompt, size_t same) {
+static size_t take_shared(pith_reply *r, pith_id_span prompt, size_t same) {
+    pith_session *session = r->session;
     pith_engine *engine = session->engine;
     const pith_session *from = NULL;
     size_t best = pith_kv_sequence_length(session->kv);
@@ -301,10 +339,10 @@ static size_t take_shared(pith_session *session, pith_id_span prompt, size_t sam
     best += LEAST_SHARED;
     for (uint32_t i = 0; i < engine->n_sessions; i++) {
         const pith_session *other = &engine->sessions[i];
-        if (!other->is_open || other == session) continue;
+        if (!other->is_open || other == session || other->variant != session->variant) continue;
         size_t n = common(prompt, other->ids, pith_kv_sequence_length(other->kv));
         if (n == prompt.size) n--; /* the last token gives the logits */
-        if (n < best) continue;
+        if (n < best || !pith_session_same_adapters(session, other, n)) continue;
         best = n;
         from = other;
     }
@@ -312,22 +350,35 @@ static size_t take_shared(pith_session *session, pith_id_span prompt, size_t sam
     pith_kv_sequence_truncate(session->kv, 0);
     session->has_logits = false;
     if (pith_kv_sequence_fork(session->kv, from->kv, (uint32_t)best, NULL) != PITH_OK) return 0;
+    r->out.cache_source = PITH_CACHE_SHARED;
     return best;
 }
 
-/* Brings the session to the prompt: keeps what it or another session has computed of it. The last
- * token is computed again where its logits are gone. */
+/* What the disk has of it: of the model alone. */
+static void take_stored(pith_reply *r, pith_id_span prompt) {
+    pith_session *session = r->session;
+    pith_prefix *prefix = session->adapters.n == 0 ? session->engine->prefix : NULL;
+    pith_prefix_take(prefix, session, prompt, &r->options, &r->out);
+}
+
+/* Brings the session to the prompt: keeps what it or another session has computed of it, or reads
+ * it from the disk. The last token is computed again where its logits are gone. Which rows are fast
+ * does not depend on the disk. */
 static void read_on_from(pith_reply *r, pith_id_span prompt) {
     pith_session *session = r->session;
     size_t same = common(prompt, session->ids, session->length);
     bool ready = same == prompt.size && same == session->length && session->has_logits;
     if (!ready && same == prompt.size) same--;
-    if (!ready) same = take_shared(session, prompt, same);
+    if (!ready) same = take_shared(r, prompt, same);
     if (session->length > same) pith_session_cut(session, same);
     r->held = same;
-    r->out.n_cached = ready ? prompt.size : pith_kv_sequence_length(session->kv);
+    if (!ready) take_stored(r, prompt);
     memcpy(session->ids + same, prompt.data + same, (prompt.size - same) * sizeof *prompt.data);
     session->length = prompt.size;
+    if (!ready) pith_session_aim_adapters(session, prompt.size);
+    r->out.n_cached = ready ? prompt.size : pith_kv_sequence_length(session->kv);
+    if (r->out.n_cached > 0 && r->out.cache_source == PITH_CACHE_NONE)
+        r->out.cache_source = PITH_CACHE_SESSION;
     r->first_fast = pith_engine_first_fast(session->engine, same, prompt.size - same);
     if (!ready) session->has_logits = false;
 }
@@ -405,6 +456,7 @@ static pith_status prepare(pith_reply *r, pith_id_span prompt, pith_error *error
     const pith_engine *engine = session->engine;
     pith_status status = pith_stop_text_init(&r->stops, r->options.stops, r->options.n_stops,
                                              engine->max_token_bytes, error);
+    if (status == PITH_OK) status = pith_logprobs_prepare(r, error);
     if (status != PITH_OK) return status;
     r->drafter.mode = r->options.draft == PITH_DRAFT_AUTO ? PITH_DRAFT_NGRAM : r->options.draft;
     r->max_drafts = r->options.max_draft > 0 ? (uint32_t)r->options.max_draft : PITH_DRAFT_MAX;
@@ -413,6 +465,15 @@ static pith_status prepare(pith_reply *r, pith_id_span prompt, pith_error *error
         return pith_fail_memory(error, "speculation", engine->n_ctx * sizeof(int32_t));
     }
     if (r->options.draft == PITH_DRAFT_AUTO) r->drafter.model = r->options.draft_session;
+    if (r->options.grammar) {
+        const pith_token_trie *trie = NULL;
+        status = pith_model_get_trie(engine->model, &trie, error);
+        if (status == PITH_OK) {
+            status = pith_matcher_new(r->options.grammar, trie, MATCHER_BYTES, &r->matcher, error);
+        }
+        if (status != PITH_OK) return status;
+        r->filter = pith_matcher_filter(r->matcher);
+    }
     session->detok.show_control = r->options.show_control;
     session->detok.started = prompt_has_text(engine->model, prompt);
     session->detok.n_pending = 0;
@@ -460,6 +521,8 @@ void pith_reply_close(pith_reply *reply) {
     }
     pith_stop_text_deinit(&reply->stops);
     pith_draft_text_deinit(&reply->drafter.text);
+    pith_matcher_free(reply->matcher);
+    pith_free(reply->logprobs);
     pith_free(reply);
 }
 

@@ -16,12 +16,15 @@
 
 #include "engine/draft.h"
 #include "engine/step.h"
+#include "sample/grammar.h"
 
 typedef enum pith_reply_phase {
     PITH_REPLY_READING,
     PITH_REPLY_MAKING,
     PITH_REPLY_DONE
 } pith_reply_phase;
+
+typedef struct pith_drawn_logprobs pith_drawn_logprobs;
 
 struct pith_reply {
     pith_session *session;
@@ -34,7 +37,11 @@ struct pith_reply {
     pith_stop_text stops;
     pith_drafter drafter;
     int32_t drawn[PITH_DRAFT_MAX + 1];
-    uint32_t n_drawn, n_drafts; /* of the step being run */
+    pith_drawn_logprobs *logprobs; /* [PITH_DRAFT_MAX + 1] of drawn; NULL: nobody asked */
+    uint32_t n_drawn, n_drafts;    /* of the step being run */
+    pith_matcher *matcher;         /* of the grammar; NULL: none */
+    pith_token_filter filter;      /* of the matcher */
+    bool is_stuck;                 /* the grammar allows no token */
     uint32_t max_drafts;
     bool is_closed;                      /* no more rows of this step are drawn from */
     uint64_t started, read, first, last; /* nanoseconds; 0: not yet */
@@ -52,6 +59,15 @@ size_t pith_reply_unread(const pith_reply *reply);
 /* Ends it before its time: a stop, or a failure. */
 void pith_reply_end(pith_reply *reply, pith_stop stop);
 void pith_reply_fail(pith_reply *reply, pith_status status, const pith_error *error);
+
+/* ---- Log-probabilities (logprobs.c) ---- */
+
+/* Room for them where the options ask for them. */
+pith_status pith_logprobs_prepare(pith_reply *reply, pith_error *error);
+/* Of the token that becomes drawn[n_drawn]. */
+void pith_logprobs_note(pith_reply *reply, const float *logits, int32_t id);
+/* Tells those of drawn[i]. */
+void pith_logprobs_tell(const pith_reply *reply, uint32_t i);
 
 /* ---- Overflow (overflow.c) ---- */
 

@@ -33,7 +33,7 @@ static void tidy(pith_engine *engine) {
         bool is_there = r->phase == PITH_REPLY_READING && pith_reply_unread(r) == 0;
         bool is_out = ends_now(r, now);
         if (!is_out && is_there) pith_reply_after(r, 0);
-        if (engine->replies[i] == r && i < engine->n_replies) i++;
+        if (i < engine->n_replies && engine->replies[i] == r) i++;
     }
 }
 

@@ -20,6 +20,7 @@ pith_status pith_session_open(pith_engine *engine, pith_session **out, pith_erro
         session->is_open = true;
         session->length = 0;
         session->has_logits = false;
+        session->variant = 0;
         atomic_store(&session->cancelled, 0);
         *out = session;
         return PITH_OK;
@@ -33,6 +34,7 @@ pith_status pith_session_open(pith_engine *engine, pith_session **out, pith_erro
 void pith_session_close(pith_session *session) {
     if (!session || !session->is_open) return;
     if (session->reply) pith_reply_abandon(session->reply);
+    pith_session_drop_adapters(session);
     pith_kv_sequence_free(session->kv);
     session->kv = NULL;
     session->is_open = false;
@@ -46,6 +48,7 @@ pith_status pith_session_branch(const pith_session *session, size_t n_keep, pith
     if (status != PITH_OK) return status;
     size_t computed = pith_kv_sequence_length(session->kv);
     if (computed > n_keep) computed = n_keep;
+    pith_session_copy_adapters(branch, session);
     /* Tokens that left a window cannot be shared: the branch computes all of them again. */
     (void)pith_kv_sequence_fork(branch->kv, session->kv, (uint32_t)computed, NULL);
     memcpy(branch->ids, session->ids, n_keep * sizeof *branch->ids);
@@ -150,6 +153,7 @@ pith_status pith_session_feed(pith_session *session, const int32_t *ids, size_t 
     if (n_ids > 0) {
         memcpy(session->ids + held, ids, n_ids * sizeof *ids);
         session->has_logits = false;
+        pith_session_aim_adapters(session, end);
     }
     feed_sink sink = {.session = session,
                       .watch = watch ? watch : &nobody,

@@ -66,6 +66,8 @@ static pith_status add_part(pith_engine *engine, const pith_part *part, pith_ste
         engine->sequence[first + i] = (int32_t)step->n_sequence;
         engine->is_fast[first + i] = start + i >= part->first_fast;
     }
+    engine->adapters[step->n_sequence] = pith_session_adapters(session);
+    if (engine->adapters[step->n_sequence]) step->adapters = engine->adapters;
     if (start + part->n > part->first_fast) step->is_fast = engine->is_fast;
     for (uint32_t i = part->first_out; i < part->n; i++) {
         engine->out_rows[step->n_out++] = (int32_t)(first + i);

@@ -102,10 +102,11 @@ static void forward(const pith_model *model, pith_plan *plan) {
         pith_value f = pith_record_ffn(model, plan, il, PITH_ACT_GELU, h, PITH_NO_VALUE);
         f = pith_record_norm(model, plan, "post_ffn_norm", f, layer->post_ffn_norm, 0);
         x = pith_plan_add(plan, "ffn_sum", f, x);
+        pith_plan_end_layer(plan, x);
     }
 
     /* Logits [n_out, n_vocab] = output norm(x), with a soft cap where the file has one. */
     pith_record_head(model, plan, x);
 }
 
-const pith_arch pith_arch_gemma3 = {"gemma3", load, forward};
+const pith_arch pith_arch_gemma3 = {"gemma3", load, forward, .permutes_qk = false};

@@ -58,10 +58,11 @@ static void forward(const pith_model *model, pith_plan *plan) {
         /* Feed forward: x += down(silu(gate h) * up h), h = norm(x). */
         h = pith_record_norm(model, plan, "ffn_norm", x, layer->ffn_norm, 0);
         x = pith_record_ffn(model, plan, il, PITH_ACT_SILU, h, x);
+        pith_plan_end_layer(plan, x);
     }
 
     /* Logits [n_out, n_vocab] = output norm(x). */
     pith_record_head(model, plan, x);
 }
 
-const pith_arch pith_arch_qwen2 = {"qwen2", load, forward};
+const pith_arch pith_arch_qwen2 = {"qwen2", load, forward, .permutes_qk = false};

@@ -22,6 +22,9 @@ struct pith_arch {
     void (*load)(pith_loader *loader);
     /* Records the plan; faults stick in the plan. */
     void (*forward)(const pith_model *model, pith_plan *plan);
+    /* Rows of q and k of a head lie in another order than in the original files, so that RoPE turns
+     * neighbours: row 2j + p is the original's row p * head_dim / 2 + j. */
+    bool permutes_qk;
 };
 
 /* NULL for an architecture that this build does not run. */

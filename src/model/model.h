@@ -125,6 +125,28 @@ pith_model_info pith_model_get_info(const pith_model *model);
 /* End tokens: the tokenizer's and the chat template's. */
 bool pith_model_is_end(const pith_model *model, int32_t id);
 
+/* ---- Adapters (adapter.c) ---- */
+
+struct pith_adapter {
+    atomic_int n_holders; /* the opener and sessions; the last one to let go frees it */
+    const pith_model *model;
+    pith_adapter_kind kind;
+    pith_delta *delta;                 /* owned; what it adds */
+    char *name, *task, *prompt_prefix; /* owned */
+    int32_t *invocation;               /* owned, [n_invocation]; NULL: always on */
+    size_t n_invocation;
+    uint64_t content_key;
+};
+
+/* options: complete. features: the CPU tiers that may be used for packing. The adapter has one
+ * holder. */
+pith_status pith_adapter_load(const pith_model *model, const char *path,
+                              const pith_adapter_options *options, uint32_t features,
+                              pith_adapter **out, pith_error *error);
+void pith_adapter_hold(pith_adapter *adapter);
+void pith_adapter_release(pith_adapter *adapter); /* NULL is allowed */
+pith_adapter_info pith_adapter_get_info(const pith_adapter *adapter);
+
 /* Name of the index-th architecture that this build runs; NULL past the end. */
 const char *pith_architecture_name(size_t index);
 

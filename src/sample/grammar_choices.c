@@ -2,7 +2,8 @@
  * The simplest grammar: one of some texts, to the byte.
  *
  * Owns nothing but the list of nodes. The builder makes one tree of bytes of the texts, so that
- * thousands cost what a few do. A text that is given twice is one. Read next: grammar_literals.c. */
+ * thousands cost what a few do. A text that is given twice is one. Read next:
+ * grammar_literals.c. */
 #include "sample/grammar.h"
 
 #include "base/memory.h"

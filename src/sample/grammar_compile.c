@@ -6,10 +6,11 @@
  *   X*:      start=SPLIT --> body of X --> start
  *                        --> next
  *
- * A part that several places use is called when it is large, or repeats a wide class: what a
- * matcher learns about the inside of a string then holds for all strings. Everything else is copied, and a
- * rule inside itself is always called. A call at the end of a rule is a jump, so that right
- * recursion needs no stack. Counts are counters, except a few rounds of something tiny.
+ * A part that several places use is called when it is large, else copied; a rule inside itself is
+ * always called. A call at the end of a rule is a jump, so that right recursion needs no stack.
+ * Counts are counters, except a few rounds of something tiny. Repetitions of a wide class, which
+ * strings are, share one body whatever their counts: what a matcher learns about the inside of one
+ * string holds for all.
  *
  * Owns: the work list of parts to write, which replaces recursion. Read next: grammar_emit.c,
  * grammar_link.c (the passes over the finished states). */
@@ -19,6 +20,7 @@
 
 enum {
     COPY_STATES = 48,   /* a part up to this size is copied */
+    COPY_CLASS = 4096,  /* the same of a class */
     UNROLL_STATES = 16, /* rounds of a repetition up to this size together are copied */
     WIDE_CODES = 32,    /* characters of a class that is wide */
     RETURN = 1          /* the state */
@@ -28,8 +30,8 @@ typedef struct part_facts {
     uint32_t uses;  /* places that have it as a part */
     uint32_t size;  /* states of a copy */
     uint32_t start; /* of the called part; 0: not written yet */
+    uint32_t body;  /* 1 + the body that repeats it for several loops; 0: not written yet */
     bool wide;      /* contains a wide class */
-    bool repeats;   /* contains a repetition of one */
     bool is_called;
 } part_facts;
 
@@ -71,9 +73,14 @@ static uint32_t class_states(const compiler *c, const pith_item *item) {
 
 static bool unrolls(const compiler *c, const pith_item *item) {
     const part_facts *part = &c->parts[pith_grammar_meant(c->b, item->first)];
-    uint32_t rounds = item->max == PITH_GRAMMAR_UNBOUNDED ? item->min : item->max;
-    if (part->repeats || rounds > UNROLL_STATES) return false;
-    return item->max != PITH_GRAMMAR_UNBOUNDED && rounds * part->size <= UNROLL_STATES;
+    if (part->wide || item->max > UNROLL_STATES) return false;
+    return item->max * part->size <= UNROLL_STATES;
+}
+
+/* Beyond the size that every use may copy? */
+static bool is_large(const pith_item *item, uint32_t size) {
+    if (item->kind == PITH_ITEM_CLASS) return size > COPY_CLASS;
+    return size > COPY_STATES || item->kind == PITH_ITEM_UNTIL;
 }
 
 static void judge(compiler *c, uint32_t node) {
@@ -86,10 +93,7 @@ static void judge(compiler *c, uint32_t node) {
         size = class_states(c, item);
         facts->wide = class_codes(c, item) >= WIDE_CODES;
         break;
-    case PITH_ITEM_UNTIL:
-        size = 2 * (uint64_t)item->n + 1;
-        facts->repeats = true;
-        break;
+    case PITH_ITEM_UNTIL: size = 2 * (uint64_t)item->n + 1; break;
     case PITH_ITEM_REPEAT: size = 3; break;
     case PITH_ITEM_SEQUENCE:
     case PITH_ITEM_CHOICE:
@@ -100,17 +104,14 @@ static void judge(compiler *c, uint32_t node) {
         const part_facts *part =
             &c->parts[pith_grammar_meant(c->b, pith_grammar_part(c->b, node, k))];
         size += part->is_called ? 1 : part->size;
-        if (part->is_called) continue;
-        facts->wide |= part->wide;
-        facts->repeats |= part->repeats;
+        facts->wide |= part->wide && !part->is_called;
     }
-    if (item->kind == PITH_ITEM_REPEAT && item->max > 1) {
-        facts->repeats |= facts->wide;
+    if (item->kind == PITH_ITEM_REPEAT) {
+        if (facts->wide) size = 3; /* the body is written once */
         if (unrolls(c, item)) size = UNROLL_STATES;
     }
     facts->size = size < UINT32_MAX / 2 ? (uint32_t)size : UINT32_MAX / 2;
-    facts->is_called = c->facts->called[node] ||
-                       (facts->uses > 1 && (facts->size > COPY_STATES || facts->repeats));
+    facts->is_called = c->facts->called[node] || (facts->uses > 1 && is_large(item, facts->size));
 }
 
 static void judge_all(compiler *c) {
@@ -230,37 +231,55 @@ static void write_rounds(compiler *c, const task *t, const pith_item *item) {
     }
 }
 
-static void write_counted(compiler *c, const task *t, const pith_item *item, uint32_t min) {
+/* The body whose rounds are the node; wide ones are shared. A copy even of a part that is called
+ * elsewhere, so that the counter is on top of the stack. */
+static uint32_t write_body(compiler *c, uint32_t node) {
+    part_facts *part = &c->parts[node];
+    if (part->body != 0) return part->body - 1;
+    uint32_t start = pith_emit_state(&c->emitter), again = pith_emit_state(&c->emitter);
+    uint32_t body = pith_emit_body(&c->emitter, start);
+    if (c->emitter.status != PITH_OK) return 0;
+    c->emitter.grammar->states[again] = (pith_state){.kind = PITH_STATE_AGAIN};
+    if (part->wide) part->body = body + 1;
+    if (c->facts->called[node])
+        use(c, node, start, again);
+    else
+        add_task(c, (task){node, 0, start, again});
+    return body;
+}
+
+static void write_loop(compiler *c, const task *t, const pith_item *item, uint32_t min) {
     uint32_t enter = min > 0 ? t->start : pith_emit_state(&c->emitter);
-    uint32_t body = pith_emit_state(&c->emitter), again = pith_emit_state(&c->emitter);
+    uint32_t body = write_body(c, pith_grammar_meant(c->b, item->first));
+    if (c->emitter.status != PITH_OK) return;
     uint32_t loop = pith_emit_loop(&c->emitter, (pith_grammar_loop){min, item->max, body, t->next});
     if (c->emitter.status != PITH_OK) return;
     c->emitter.grammar->states[enter] = (pith_state){.kind = PITH_STATE_ENTER, .a = loop};
-    c->emitter.grammar->states[again] = (pith_state){.kind = PITH_STATE_AGAIN, .a = loop};
     if (min == 0) pith_emit_split(&c->emitter, t->start, (const uint32_t[2]){enter, t->next}, 2);
-    use(c, item->first, body, again);
+}
+
+/* Of the least counts 0 and 1, without a counter. */
+static void write_unbounded(compiler *c, const task *t, const pith_item *item, uint32_t min) {
+    uint32_t body = pith_emit_state(&c->emitter);
+    uint32_t more = min == 0 ? t->start : pith_emit_state(&c->emitter);
+    if (min > 0) jump(c, t->start, body);
+    pith_emit_split(&c->emitter, more, (const uint32_t[2]){body, t->next}, 2);
+    use(c, item->first, body, more);
 }
 
 static void write_repeat(compiler *c, const task *t) {
     const pith_item *item = &c->b->items[t->node];
     const uint32_t node = pith_grammar_meant(c->b, item->first);
-    uint32_t min = c->facts->nullable[node] ? 0 : item->min;
-    if (!c->facts->ends[node]) {
+    const bool is_nullable = c->facts->nullable[node], is_wide = c->parts[node].wide;
+    uint32_t min = is_nullable ? 0 : item->min;
+    if (!c->facts->ends[node])
         jump(c, t->start, t->next);
-    } else if (item->max == PITH_GRAMMAR_UNBOUNDED && min == 0) {
-        uint32_t body = pith_emit_state(&c->emitter);
-        pith_emit_split(&c->emitter, t->start, (const uint32_t[2]){body, t->next}, 2);
-        use(c, node, body, t->start);
-    } else if (item->max == PITH_GRAMMAR_UNBOUNDED && min == 1) {
-        uint32_t body = pith_emit_state(&c->emitter), more = pith_emit_state(&c->emitter);
-        jump(c, t->start, body);
-        pith_emit_split(&c->emitter, more, (const uint32_t[2]){body, t->next}, 2);
-        use(c, node, body, more);
-    } else if (item->max == 1 || (unrolls(c, item) && !c->facts->nullable[node])) {
+    else if (item->max == 1 || (unrolls(c, item) && !is_nullable))
         write_rounds(c, t, item);
-    } else {
-        write_counted(c, t, item, min);
-    }
+    else if (item->max == PITH_GRAMMAR_UNBOUNDED && min <= 1 && !is_wide)
+        write_unbounded(c, t, item, min);
+    else
+        write_loop(c, t, item, min);
 }
 
 static void write_until(compiler *c, const task *t) {

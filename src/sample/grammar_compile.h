@@ -12,7 +12,7 @@
 
 typedef struct pith_emitter {
     pith_grammar *grammar;
-    uint32_t states_capacity, edges_capacity, targets_capacity, loops_capacity;
+    uint32_t states_capacity, edges_capacity, targets_capacity, loops_capacity, bodies_capacity;
     pith_status status;
     pith_error *error; /* the caller's */
 } pith_emitter;
@@ -22,6 +22,7 @@ uint32_t pith_emit_state(pith_emitter *emitter);
 /* edges: sorted, apart. */
 void pith_emit_edges(pith_emitter *emitter, uint32_t state, const pith_edge *edges, uint32_t n);
 void pith_emit_split(pith_emitter *emitter, uint32_t state, const uint32_t *targets, uint32_t n);
+uint32_t pith_emit_body(pith_emitter *emitter, uint32_t start);
 uint32_t pith_emit_loop(pith_emitter *emitter, pith_grammar_loop loop);
 /* false and the status for a failed allocation. */
 bool pith_emit_fail_memory(pith_emitter *emitter);
@@ -45,5 +46,7 @@ void pith_emit_literals(pith_emitter *emitter, uint32_t start, pith_literal *lis
 
 /* The last passes over the states. */
 void pith_grammar_link(pith_emitter *emitter);
+/* Which part each state belongs to, and the sites of parts. */
+void pith_grammar_find_parts(pith_emitter *emitter);
 
 #endif

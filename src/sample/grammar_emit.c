@@ -83,6 +83,17 @@ void pith_emit_split(pith_emitter *emitter, uint32_t state, const uint32_t *targ
     g->n_targets += n;
 }
 
+uint32_t pith_emit_body(pith_emitter *emitter, uint32_t start) {
+    pith_grammar *g = emitter->grammar;
+    if (emitter->status != PITH_OK) return 0;
+    void *grown =
+        pith_grammar_grow(g->bodies, &emitter->bodies_capacity, sizeof *g->bodies, g->n_bodies + 1);
+    if (grown == NULL) return pith_emit_fail_memory(emitter);
+    g->bodies = grown;
+    g->bodies[g->n_bodies] = (pith_grammar_body){.start = start};
+    return g->n_bodies++;
+}
+
 uint32_t pith_emit_loop(pith_emitter *emitter, pith_grammar_loop loop) {
     pith_grammar *g = emitter->grammar;
     if (emitter->status != PITH_OK) return 0;
@@ -91,6 +102,9 @@ uint32_t pith_emit_loop(pith_emitter *emitter, pith_grammar_loop loop) {
     if (grown == NULL) return pith_emit_fail_memory(emitter);
     g->loops = grown;
     g->loops[g->n_loops] = loop;
+    pith_grammar_body *body = &g->bodies[loop.body];
+    if (loop.min > body->most_min) body->most_min = loop.min;
+    body->is_counted |= loop.max != PITH_GRAMMAR_UNBOUNDED || loop.min > 1;
     return g->n_loops++;
 }
 

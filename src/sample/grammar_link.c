@@ -43,9 +43,9 @@ static void follow_jumps(pith_grammar *g) {
     for (uint32_t i = 0; i < g->n_targets; i++) g->targets[i] = follow(g, g->targets[i]);
     for (uint32_t i = 0; i < g->n_edges; i++) g->edges[i].target = follow(g, g->edges[i].target);
     for (uint32_t i = 0; i < g->n_loops; i++) {
-        g->loops[i].body = follow(g, g->loops[i].body);
         g->loops[i].out = follow(g, g->loops[i].out);
     }
+    for (uint32_t i = 0; i < g->n_bodies; i++) g->bodies[i].start = follow(g, g->bodies[i].start);
     for (uint32_t i = 0; i < g->n_states; i++) {
         pith_state *state = &g->states[i];
         if (state->kind == PITH_STATE_CALL) state->a = follow(g, state->a);
@@ -130,6 +130,7 @@ void pith_grammar_link(pith_emitter *emitter) {
     if (emitter->status == PITH_OK) follow_jumps(emitter->grammar);
     if (emitter->status == PITH_OK) join_alternatives(emitter);
     if (emitter->status == PITH_OK) find_classes(emitter->grammar);
+    if (emitter->status == PITH_OK) pith_grammar_find_parts(emitter);
 }
 
 pith_grammar *pith_grammar_share(const pith_grammar *grammar) {
@@ -145,5 +146,8 @@ void pith_grammar_drop(pith_grammar *grammar) {
     pith_free(grammar->edges);
     pith_free(grammar->targets);
     pith_free(grammar->loops);
+    pith_free(grammar->bodies);
+    pith_free(grammar->sites);
+    pith_free(grammar->part_sites);
     pith_free(grammar);
 }

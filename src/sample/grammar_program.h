@@ -4,7 +4,7 @@
  *   EDGES   bytes lead to other states        SPLIT  to several states without a byte
  *   CALL    pushes where to go on, goes to a part of the grammar that is used in several places
  *   RETURN  pops it                           DONE   the whole text is complete
- *   ENTER   pushes a counter of 0             AGAIN  one round more: counts, then repeats or leaves
+ *   ENTER   pushes a counter of 0             AGAIN  ends a round: counts, then repeats or leaves
  *
  * The stack holds return addresses and counters: nothing else is known about the text before. Every
  * state can be completed to a whole text (what cannot is left out when it is built), so that a text
@@ -39,8 +39,9 @@ typedef struct pith_state {
     uint8_t n_bytes; /* EDGES: bytes that lead on, 255 for more */
     uint8_t negated; /* TOKEN */
     uint8_t unused;
-    uint32_t a; /* EDGES, SPLIT: first of edges, of targets; CALL: where to; ENTER, AGAIN: loop */
+    uint32_t a; /* EDGES, SPLIT: first of edges, of targets; CALL: where to; ENTER: loop */
     uint32_t b; /* EDGES, SPLIT: how many; CALL, TOKEN: the state after it */
+    uint32_t part;
 } pith_state;
 
 /* Edges of a state are sorted and do not overlap. */
@@ -49,10 +50,28 @@ typedef struct pith_edge {
     uint32_t target;
 } pith_edge;
 
+#define PITH_GRAMMAR_NOWHERE UINT32_MAX
+
+/* Loops with equal rounds share the states of a round: which loop it is, the stack knows. */
 typedef struct pith_grammar_loop {
-    uint32_t min, max;  /* rounds; max may be PITH_GRAMMAR_UNBOUNDED */
-    uint32_t body, out; /* states: start of a round, after the last */
+    uint32_t min, max; /* rounds; max may be PITH_GRAMMAR_UNBOUNDED */
+    uint32_t body;     /* the rounds */
+    uint32_t out;      /* the state after the last round */
 } pith_grammar_loop;
+
+typedef struct pith_grammar_body {
+    uint32_t start;    /* state; AGAIN ends a round */
+    uint32_t most_min; /* of its loops */
+    bool is_counted;   /* some loop has a limit, or a least count above 1 */
+} pith_grammar_body;
+
+/* A part is what may be on top of a stack together: what is called, or a body; part 0 is the root.
+ * A site is where it goes on after a part: at a state of another part, or (NOWHERE) wherever that
+ * other part goes on. A table of sites may hold more than there are, never less. */
+typedef struct pith_grammar_site {
+    uint32_t next, part;
+    bool is_round; /* one more round of the same body */
+} pith_grammar_site;
 
 struct pith_grammar {
     _Atomic uint32_t n_owners;
@@ -62,7 +81,11 @@ struct pith_grammar {
     pith_edge *edges;
     uint32_t *targets;
     pith_grammar_loop *loops;
-    bool has_tokens; /* some state is a TOKEN */
+    uint32_t n_bodies, n_parts, n_sites;
+    pith_grammar_body *bodies;
+    pith_grammar_site *sites; /* [n_sites] by part */
+    uint32_t *part_sites;     /* [n_parts + 1] first of sites */
+    bool has_tokens;          /* some state is a TOKEN */
     /* Bytes that no edge tells apart are one class. */
     uint32_t n_classes;       /* 1..256 */
     uint8_t class_of[256];    /* byte -> class */
@@ -71,7 +94,6 @@ struct pith_grammar {
 };
 
 /* Where the byte leads from an EDGES state; PITH_GRAMMAR_NOWHERE: it does not. */
-#define PITH_GRAMMAR_NOWHERE UINT32_MAX
 uint32_t pith_grammar_target(const pith_grammar *grammar, const pith_state *state, uint8_t byte);
 
 #endif

@@ -16,7 +16,7 @@
  *
  * oneOf and not: an alternative carries the schemas that its values must not satisfy (`against`).
  * Step 4 proves that they do not, narrows the shape so that they do not, or refuses.
- * Invariant: what is written is valid. What valid documents are not written: docs/schema.md. */
+ * Invariant: what is written is valid. The form of what is written: json_text.h. */
 #ifndef PITH_SAMPLE_JSON_SCHEMA_H
 #define PITH_SAMPLE_JSON_SCHEMA_H
 

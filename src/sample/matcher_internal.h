@@ -22,7 +22,7 @@
 enum {
     PITH_MATCHER_MAX_THREADS = 4096,  /* of a config */
     PITH_MATCHER_STEP_WORK = 1 << 17, /* states passed for one byte */
-    PITH_MATCHER_MASK_WORK = 1 << 25, /* states passed and nodes visited for one mask */
+    PITH_MATCHER_MASK_WORK = 1 << 23, /* states passed and nodes visited for one mask */
     PITH_MATCHER_MASKS = 64,          /* kept */
 
     PITH_CONFIG_DEAD = 0, /* no thread */
@@ -61,7 +61,7 @@ typedef struct pith_config {
 /* A hash table of one closure: entries of older stamps are free. */
 typedef struct pith_mark {
     uint64_t key;
-    uint32_t stamp, value;
+    uint32_t loop, value, stamp;
 } pith_mark;
 
 /* What a thread's state alone says about the vocabulary; matcher_table.c. */
@@ -167,9 +167,10 @@ const uint32_t *pith_matcher_find_mask(pith_matcher *matcher);
 
 /* ---- matcher_table.c ---- */
 
-/* Sets the ids that a thread allows, by the table of its state; *walked: false where it has none and
- * must be walked. false on trouble. */
-bool pith_matcher_look_up(pith_matcher *matcher, pith_thread thread, uint32_t *bits, bool *walked);
+/* Sets the ids that a thread allows, by the table of its state; *looked_up: false where it has none
+ * and must be walked. false on trouble. */
+bool pith_matcher_look_up(pith_matcher *matcher, pith_thread thread, uint32_t *bits,
+                          bool *looked_up);
 void pith_matcher_drop_tables(pith_matcher *matcher);
 
 #endif

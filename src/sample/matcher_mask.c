@@ -3,8 +3,8 @@
  *
  * The vocabulary's tree is walked together with the configs; where a byte is not allowed the whole
  * subtree is left out. Threads that allow many bytes are looked up in tables instead, which cost a
- * whole walk once. Masks are kept by config, the oldest is replaced. The work of one mask is bounded;
- * past it the matcher fails. Read next: matcher_table.c, matcher.c. */
+ * whole walk once. Masks are kept by config, the oldest is replaced. The work of one mask is
+ * bounded; past it the matcher fails. Read next: matcher_table.c, matcher.c. */
 #include "sample/matcher_internal.h"
 
 #include <string.h>
@@ -61,10 +61,10 @@ static bool set_threads(pith_matcher *m, const pith_config *config, uint32_t *bi
     pith_thread others[MOST_LOOKED_UP];
     uint32_t n = 0;
     for (uint32_t i = 0; i < config->n; i++) {
-        bool walked;
+        bool looked_up;
         pith_thread thread = m->threads[config->first + i];
-        if (!pith_matcher_look_up(m, thread, bits, &walked)) return false;
-        if (!walked) others[n++] = thread;
+        if (!pith_matcher_look_up(m, thread, bits, &looked_up)) return false;
+        if (!looked_up) others[n++] = thread;
     }
     pith_matcher_open(m);
     for (uint32_t i = 0; i < n; i++)

@@ -16,14 +16,14 @@
 
 #include <string.h>
 
-enum { FIRST_MARKS = 1 << 8, COUNT_KEY = 1u << 31 /* of the state: a mark of a counter */ };
+enum { FIRST_MARKS = 1 << 8 };
 
 /* ---- marks: what this closure has seen ---- */
 
-static pith_mark *find_mark(const pith_matcher *m, uint64_t key) {
-    uint64_t hash = (key ^ key >> 29) * 0x9E3779B97F4A7C15u;
+static pith_mark *find_mark(const pith_matcher *m, uint64_t key, uint32_t loop) {
+    uint64_t hash = (key ^ key >> 29 ^ (uint64_t)loop << 17) * 0x9E3779B97F4A7C15u;
     uint32_t at = (uint32_t)(hash >> 32) & (m->n_marks - 1);
-    while (m->marks[at].stamp == m->stamp && m->marks[at].key != key)
+    while (m->marks[at].stamp == m->stamp && (m->marks[at].key != key || m->marks[at].loop != loop))
         at = (at + 1) & (m->n_marks - 1);
     return &m->marks[at];
 }
@@ -35,19 +35,21 @@ static bool more_marks(pith_matcher *m) {
     m->marks = marks;
     m->n_marks = n;
     for (uint32_t i = 0; i < n_old; i++)
-        if (old[i].stamp == m->stamp) *find_mark(m, old[i].key) = old[i];
+        if (old[i].stamp == m->stamp) *find_mark(m, old[i].key, old[i].loop) = old[i];
     m->used -= n_old * sizeof *old;
     pith_free(old);
     return true;
 }
 
-/* The entry of a key, made with `value` when it is new (*is_new). NULL on trouble. */
-static pith_mark *mark(pith_matcher *m, uint64_t key, uint32_t value, bool *is_new) {
+/* The entry of a key, made with `value` when it is new (*is_new). loop: PITH_NONE where no count is
+ * meant. NULL on trouble. */
+static pith_mark *mark(pith_matcher *m, pith_mark made, bool *is_new) {
     if (m->n_marked * 2 >= m->n_marks && !more_marks(m)) return NULL;
-    pith_mark *found = find_mark(m, key);
+    pith_mark *found = find_mark(m, made.key, made.loop);
     *is_new = found->stamp != m->stamp;
     if (*is_new) {
-        *found = (pith_mark){.key = key, .stamp = m->stamp, .value = value};
+        made.stamp = m->stamp;
+        *found = made;
         m->n_marked++;
     }
     return found;
@@ -84,7 +86,7 @@ bool pith_matcher_add(pith_matcher *matcher, uint32_t state, uint32_t stack) {
     bool is_new;
     if (stack == PITH_NONE) return false;
     pith_thread thread = pith_thread_of(state, stack);
-    if (mark(matcher, thread, 0, &is_new) == NULL) return false;
+    if (mark(matcher, (pith_mark){.key = thread, .loop = PITH_NONE}, &is_new) == NULL) return false;
     if (!is_new) return true;
     pith_state_kind kind = (pith_state_kind)matcher->grammar->states[state].kind;
     if (kind == PITH_STATE_EDGES || kind == PITH_STATE_TOKEN || kind == PITH_STATE_DONE)
@@ -99,38 +101,43 @@ bool pith_matcher_add(pith_matcher *matcher, uint32_t state, uint32_t stack) {
 
 /* May the loop be left after this round? Then a lower count stands for a higher. Of a relative
  * count that is known only where any may. */
-static bool may_leave(const pith_grammar_loop *loop, uint32_t stack, uint32_t count) {
-    return loop->min <= 1 || (stack != PITH_STACK_OPEN && count + 1 >= loop->min);
+static bool may_leave(const pith_matcher *m, uint32_t loop_number, uint32_t stack, uint32_t count) {
+    const pith_grammar_loop *loop = &m->grammar->loops[loop_number];
+    if (stack == PITH_STACK_OPEN) return m->grammar->bodies[loop->body].most_min <= 1;
+    return count + 1 >= loop->min;
 }
 
 /* Begins a round with `count` whole rounds behind it, unless one with fewer is on its way. */
 static bool add_round(pith_matcher *m, uint32_t loop_number, uint32_t stack, uint32_t count) {
-    const pith_grammar_loop *loop = &m->grammar->loops[loop_number];
-    if (may_leave(loop, stack, count)) {
+    const uint32_t start = m->grammar->bodies[m->grammar->loops[loop_number].body].start;
+    if (may_leave(m, loop_number, stack, count)) {
         bool is_new;
-        uint64_t key = pith_thread_of(loop_number | COUNT_KEY, stack);
-        pith_mark *least = mark(m, key, count, &is_new);
+        pith_mark *least =
+            mark(m, (pith_mark){.key = stack, .loop = loop_number, .value = count}, &is_new);
         if (least == NULL) return false;
         if (!is_new && least->value <= count) return true;
         least->value = count;
     }
-    return pith_matcher_add(m, loop->body,
+    return pith_matcher_add(m, start,
                             pith_matcher_push(m, stack, PITH_LOOP_BIT | loop_number, count));
 }
 
 /* A round has ended. */
-static bool follow_again(pith_matcher *m, uint32_t loop_number, uint32_t stack) {
-    const pith_grammar_loop *loop = &m->grammar->loops[loop_number];
+static bool follow_again(pith_matcher *m, uint32_t stack) {
     const pith_frame frame = m->frames[stack];
+    const uint32_t number = frame.what & ~PITH_LOOP_BIT;
+    const pith_grammar_loop *loop = &m->grammar->loops[number];
     uint32_t count = frame.count + 1;
-    if (frame.parent == PITH_STACK_OPEN) /* it may end, or go on: the count decides later */
-        return pith_matcher_add(m, 0, stack) && add_round(m, loop_number, frame.parent, count);
+    if (frame.parent == PITH_STACK_OPEN) { /* it may end, or go on: the count decides later */
+        if (!m->grammar->bodies[loop->body].is_counted) count = 0;
+        return pith_matcher_add(m, 0, stack) && add_round(m, number, frame.parent, count);
+    }
     if (count >= loop->min && !pith_matcher_add(m, loop->out, frame.parent)) return false;
     if (loop->max == PITH_GRAMMAR_UNBOUNDED) { /* from min on nothing changes any more */
         uint32_t most = loop->min > 0 ? loop->min - 1 : 0;
-        return add_round(m, loop_number, frame.parent, count < most ? count : most);
+        return add_round(m, number, frame.parent, count < most ? count : most);
     }
-    return count >= loop->max || add_round(m, loop_number, frame.parent, count);
+    return count >= loop->max || add_round(m, number, frame.parent, count);
 }
 
 static bool follow(pith_matcher *m, pith_thread thread) {
@@ -148,7 +155,9 @@ static bool follow(pith_matcher *m, pith_thread thread) {
         if (stack == PITH_STACK_BELOW) return pith_matcher_add(m, 0, stack);
         return pith_matcher_add(m, m->frames[stack].what, m->frames[stack].parent);
     case PITH_STATE_ENTER: return add_round(m, state.a, stack, 0);
-    case PITH_STATE_AGAIN: return follow_again(m, state.a, stack);
+    case PITH_STATE_AGAIN:
+        if (stack == PITH_STACK_BELOW) return pith_matcher_add(m, 0, stack);
+        return follow_again(m, stack);
     case PITH_STATE_DONE:
     case PITH_STATE_EDGES:
     case PITH_STATE_TOKEN: break;
@@ -156,34 +165,34 @@ static bool follow(pith_matcher *m, pith_thread thread) {
     return true;
 }
 
-/* The loop whose counter is on top and may leave, as a key without the count. */
-static bool counter_key(const pith_matcher *m, pith_thread thread, uint64_t *key) {
+/* The counter on top that may leave, as a mark of all that differ by the count alone. */
+static bool counter_mark(const pith_matcher *m, pith_thread thread, pith_mark *out) {
     const pith_frame *frame = &m->frames[(uint32_t)thread];
     if (frame->what == PITH_NONE || (frame->what & PITH_LOOP_BIT) == 0) return false;
-    if (!may_leave(&m->grammar->loops[frame->what & ~PITH_LOOP_BIT], frame->parent, frame->count))
-        return false;
-    *key = pith_thread_of((uint32_t)(thread >> 32) | COUNT_KEY, frame->parent);
+    const uint32_t loop = frame->what & ~PITH_LOOP_BIT;
+    if (!may_leave(m, loop, frame->parent, frame->count)) return false;
+    *out = (pith_mark){.key = pith_thread_of((uint32_t)(thread >> 32), frame->parent),
+                       .loop = loop,
+                       .value = frame->count};
     return true;
 }
 
-/* Of found threads that differ by the counter alone, the lowest stays. A state belongs to one loop,
- * so state and stack below tell. */
+/* Of found threads that differ by the counter alone, the lowest stays. */
 static bool drop_higher(pith_matcher *m) {
-    uint64_t key;
+    pith_mark made;
     bool is_new, any = false;
     clear_marks(m);
     for (uint32_t i = 0; i < m->n_found; i++) {
-        if (!counter_key(m, m->found[i], &key)) continue;
-        uint32_t count = m->frames[(uint32_t)m->found[i]].count;
-        pith_mark *least = mark(m, key, count, &is_new);
+        if (!counter_mark(m, m->found[i], &made)) continue;
+        pith_mark *least = mark(m, made, &is_new);
         if (least == NULL) return false;
         any |= !is_new;
-        if (count < least->value) least->value = count;
+        if (made.value < least->value) least->value = made.value;
     }
     uint32_t n = 0;
     for (uint32_t i = 0; any && i < m->n_found; i++) {
-        bool keep = !counter_key(m, m->found[i], &key) ||
-                    find_mark(m, key)->value == m->frames[(uint32_t)m->found[i]].count;
+        bool keep = !counter_mark(m, m->found[i], &made) ||
+                    find_mark(m, made.key, made.loop)->value == made.value;
         if (keep) m->found[n++] = m->found[i];
     }
     if (any) m->n_found = n;

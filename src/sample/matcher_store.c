@@ -278,6 +278,7 @@ static void collect_once(pith_matcher *m) {
 }
 
 void pith_matcher_collect(pith_matcher *matcher) {
+    pith_matcher_drop_tables(matcher);
     collect_once(matcher);
     if (matcher->used <= matcher->memory / 2 || matcher->n_ids <= PAST_KEPT) return;
     for (uint32_t i = 0; i < matcher->n_ids - PAST_KEPT; i++) matcher->past[i] = PITH_NONE;

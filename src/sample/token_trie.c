@@ -64,21 +64,76 @@ static void find_skips(pith_token_trie *trie, uint32_t *open) {
     trie->first[trie->n_nodes] = trie->n_ids;
 }
 
+uint32_t pith_trie_kind(uint8_t byte) {
+    static const char apart[] = " \"'\\/<>&{}[]():,.-_\n\t"; /* a kind each: grammars tell them */
+    const char *found = byte != 0 ? strchr(apart, byte) : NULL;
+    if (found != NULL) return 1u << (found - apart);
+    uint32_t kind = byte >= '0' && byte <= '9'   ? 0
+                    : byte >= 'a' && byte <= 'f' ? 1
+                    : byte >= 'g' && byte <= 'z' ? 2
+                    : byte >= 'A' && byte <= 'F' ? 3
+                    : byte >= 'G' && byte <= 'Z' ? 4
+                    : byte < 0x20                ? 5
+                                                 : 6;
+    return 1u << (sizeof apart - 1 + kind);
+}
+
+/* Bytes that are still to come after the node's, with the least and most that may come next. */
+typedef struct rest {
+    uint8_t n, low, high;
+} rest;
+
+static uint32_t node_kind(uint8_t byte, rest before, rest *after) {
+    *after = (rest){0, 0x80, 0xBF};
+    if (before.n > 0 && byte >= before.low && byte <= before.high) {
+        after->n = (uint8_t)(before.n - 1);
+        return PITH_TRIE_OTHER;
+    }
+    if (before.n > 0 || (byte >= 0x80 && byte < 0xC2) || byte > 0xF4) return PITH_TRIE_ILL;
+    if (byte < 0x80) return pith_trie_kind(byte);
+    after->n = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+    if (byte == 0xE0) after->low = 0xA0;
+    if (byte == 0xF0) after->low = 0x90;
+    if (byte == 0xED) after->high = 0x9F;
+    if (byte == 0xF4) after->high = 0x8F;
+    return PITH_TRIE_OTHER;
+}
+
+/* rests: room for [max_depth + 1]; open: the same, nodes whose subtree has not ended. */
+static void find_kinds(pith_token_trie *trie, rest *rests, uint32_t *open) {
+    uint32_t depth = 0;
+    rests[0] = (rest){0, 0x80, 0xBF};
+    for (uint32_t node = 0; node <= trie->n_nodes; node++) {
+        uint32_t at = node < trie->n_nodes ? trie->depth[node] : 1;
+        for (; depth >= at; depth--)
+            if (depth > 1) trie->kinds[open[depth - 1]] |= trie->kinds[open[depth]];
+        if (node == trie->n_nodes) break;
+        trie->kinds[node] = node_kind(trie->byte[node], rests[at - 1], &rests[at]);
+        open[at] = node;
+        depth = at;
+    }
+}
+
 static bool fill(pith_token_trie *trie, sorted_piece *list, uint32_t n) {
     qsort(list, n, sizeof *list, by_bytes);
     read_off(trie, list, n);
     const size_t nodes = trie->n_nodes;
     uint32_t *open = pith_alloc_array((size_t)trie->max_depth + 1, sizeof *open);
+    rest *rests = pith_alloc_array((size_t)trie->max_depth + 1, sizeof *rests);
     trie->byte = pith_alloc(nodes);
+    trie->kinds = pith_alloc_array(nodes, sizeof *trie->kinds);
     trie->depth = pith_alloc_array(nodes, sizeof *trie->depth);
     trie->skip = pith_alloc_array(nodes, sizeof *trie->skip);
     trie->first = pith_alloc_array(nodes + 1, sizeof *trie->first);
     trie->ids = pith_alloc_array(n, sizeof *trie->ids);
-    bool good = open && trie->byte && trie->depth && trie->skip && trie->first && trie->ids;
+    bool good = open && rests && trie->kinds && trie->byte && trie->depth && trie->skip &&
+                trie->first && trie->ids;
     if (good) {
         read_off(trie, list, n);
         find_skips(trie, open);
+        find_kinds(trie, rests, open);
     }
+    pith_free(rests);
     pith_free(open);
     return good;
 }
@@ -151,6 +206,7 @@ void pith_token_trie_free(pith_token_trie *trie) {
     pith_free(trie->byte);
     pith_free(trie->depth);
     pith_free(trie->skip);
+    pith_free(trie->kinds);
     pith_free(trie->first);
     pith_free(trie->ids);
     pith_free(trie->ends);

@@ -25,6 +25,7 @@ struct pith_token_trie {
     uint8_t *byte;        /* [n_nodes] */
     uint16_t *depth;      /* [n_nodes] */
     uint32_t *skip;       /* [n_nodes] */
+    uint32_t *kinds;      /* [n_nodes] of the characters of the subtree, pith_trie_kind */
     uint32_t *first;      /* [n_nodes + 1] in ids */
     int32_t *ids;         /* [n_ids] */
     int32_t *ends;        /* [n_ends] ids that end a text */
@@ -33,6 +34,13 @@ struct pith_token_trie {
     uint32_t *is_end;     /* [n_words] bits */
     uint32_t branch[256]; /* node of the first byte; UINT32_MAX: none */
 };
+
+/* Kinds of characters, as bits: those below 80 by kind, all others together, and bytes that are no
+ * well-formed character. A character that a piece breaks off counts as whole. */
+#define PITH_TRIE_ASCII 0x3FFFFFFFu
+#define PITH_TRIE_OTHER 0x40000000u
+#define PITH_TRIE_ILL   0x80000000u
+uint32_t pith_trie_kind(uint8_t byte); /* below 80 */
 
 static inline pith_span pith_trie_piece(const pith_token_trie *trie, int32_t id) {
     return (pith_span){trie->bytes + trie->offset[id], trie->offset[id + 1] - trie->offset[id]};

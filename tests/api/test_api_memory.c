@@ -49,11 +49,22 @@ static const char *golden(const char *name, char path[1024]) {
     return path;
 }
 
+static void no_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
+                        size_t n_top) {
+    (void)user, (void)id, (void)logprob, (void)top, (void)n_top;
+}
+
 /* Everything a simple program does. Returns the first failure. */
 static pith_status use_model(const char *path, pith_load load, pith_error *error) {
     pith_model_options open = {.size = sizeof open, .load = load, .n_threads = 1};
     pith_engine_options options = {.size = sizeof options, .n_ctx = 64, .n_threads = 1};
-    pith_generate_options reply = {.size = sizeof reply, .max_tokens = 3, .ignore_end = true};
+    pith_generate_options reply = {.size = sizeof reply,
+                                   .max_tokens = 3,
+                                   .ignore_end = true,
+                                   .on_logprobs = no_logprobs,
+                                   .n_logprobs = 3};
+    pith_sampler_options sampling = {
+        .size = sizeof sampling, .temperature = 1, .repeat_penalty = 1.1f, .dry_multiplier = 1};
     pith_model *model = NULL;
     pith_engine *engine = NULL;
     pith_session *session = NULL;
@@ -66,7 +77,7 @@ static pith_status use_model(const char *path, pith_load load, pith_error *error
     }
     if (status == PITH_OK) status = pith_engine_new(model, &options, &engine, error);
     if (status == PITH_OK) status = pith_session_new(engine, &session, error);
-    if (status == PITH_OK) status = pith_sampler_new(model, NULL, &sampler, error);
+    if (status == PITH_OK) status = pith_sampler_new(model, &sampling, &sampler, error);
     if (status == PITH_OK) {
         status = pith_generate(session, sampler, ids, n_ids, &reply, NULL, error);
     }
@@ -77,17 +88,63 @@ static pith_status use_model(const char *path, pith_load load, pith_error *error
     return status;
 }
 
+static const char *adapter_data(const char *name, char path[1024]) {
+    const char *root = getenv("PITH_SOURCE_DIR");
+    snprintf(path, 1024, "%s/tests/data/adapter/%s", root ? root : ".", name);
+    return path;
+}
+
+/* The model that adapters are tried with, open before memory is counted. */
+static pith_session *adapted;
+static const pith_model *adapted_model;
+
+static pith_status use_adapter(const char *path, pith_load load, pith_error *error) {
+    pith_adapter *adapter = NULL;
+    (void)load;
+    pith_status status = pith_adapter_open(adapted_model, path, NULL, &adapter, error);
+    if (status == PITH_OK) status = pith_session_set_adapters(adapted, &adapter, NULL, 1, error);
+    pith_adapter_free(adapter);
+    if (status == PITH_OK) status = pith_session_set_adapters(adapted, NULL, NULL, 0, error);
+    return status;
+}
+
+typedef pith_status (*use_function)(const char *path, pith_load load, pith_error *error);
+
+static void each_request_of(use_function use, const char *path, pith_load load);
+
+static void adapters(void **state) {
+    char path[1024];
+    pith_model *model = NULL;
+    pith_engine *engine = NULL;
+    (void)state;
+    assert_int_equal(pith_model_open(adapter_data("llama.gguf", path), NULL, &model, NULL),
+                     PITH_OK);
+    assert_int_equal(pith_engine_new(model, NULL, &engine, NULL), PITH_OK);
+    assert_int_equal(pith_session_new(engine, &adapted, NULL), PITH_OK);
+    adapted_model = model;
+    each_request_of(use_adapter, adapter_data("lora-b.gguf", path), PITH_LOAD_AUTO);
+    each_request_of(use_adapter, adapter_data("lora-embd.gguf", path), PITH_LOAD_AUTO);
+    each_request_of(use_adapter, adapter_data("peft-a", path), PITH_LOAD_AUTO);
+    pith_session_free(adapted);
+    pith_engine_free(engine);
+    pith_model_close(model);
+}
+
 static void each_request_fails_once(const char *name, pith_load load) {
     char path[1024];
+    each_request_of(use_model, golden(name, path), load);
+}
+
+static void each_request_of(use_function use, const char *path, pith_load load) {
+    const char *name = strrchr(path, '/') + 1;
     pith_error error = {PITH_OK, ""};
-    golden(name, path);
     memory_watch_reset(0);
-    assert_int_equal(use_model(path, load, &error), PITH_OK);
+    assert_int_equal(use(path, load, &error), PITH_OK);
     uint64_t n_requests = memory_watch.n_requests, n_refused = 0;
     assert_true(n_requests > 20);
     for (uint64_t n = 1; n <= n_requests; n++) {
         memory_watch_reset(n);
-        pith_status status = use_model(path, load, &error);
+        pith_status status = use(path, load, &error);
         uint64_t n_seen = memory_watch.n_requests;
         memory_watch_reset(0);
         /* PITH_OK: somebody asked for more than was needed, or for a mapping and can do without. */
@@ -202,9 +259,8 @@ static void estimates(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packed),
-        cmocka_unit_test(mapped),
-        cmocka_unit_test(tokens_ask_for_nothing),
+        cmocka_unit_test(packed),    cmocka_unit_test(mapped),
+        cmocka_unit_test(adapters),  cmocka_unit_test(tokens_ask_for_nothing),
         cmocka_unit_test(estimates),
     };
     return cmocka_run_group_tests_name("failing memory", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promise: every architecture gives the logits of the golden files (tests/data/arch/README.md),
- * in full precision within the strict class and in normal precision within the class of its
+ * Promise: every architecture gives the logits of the golden files (tests/data/arch/README.md), and
+ * with LoRA adapters those of tests/data/adapter, in full precision within the strict class and in normal precision within the class of its
  * weights, whichever way it is loaded and however the tokens come in steps. Written with pith.h
  * alone.
  *
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TOKENS = 512, PATH_BYTES = 1024, MAX_FILES = 256 };
+enum { MAX_TOKENS = 512, PATH_BYTES = 1024, MAX_FILES = 256, MAX_ADAPTERS = 4 };
 
 /* Largest absolute difference, and rms over the deviation of the expected logits. */
 static const struct {
@@ -40,6 +40,9 @@ typedef struct golden {
     size_t n_tokens, n_vocab;
     int32_t tokens[MAX_TOKENS];
     float *logits; /* [n_tokens, n_vocab], of the run being judged */
+    char adapters[MAX_ADAPTERS][PATH_BYTES];
+    float scales[MAX_ADAPTERS];
+    size_t n_adapters;
 } golden;
 
 typedef struct way {
@@ -61,6 +64,19 @@ static int keep(void *user, size_t first, size_t n, const float *logits) {
     return 0;
 }
 
+/* The session keeps what is let go here. */
+static void set_adapters(const golden *g, const pith_model *model, pith_session *session) {
+    pith_error error = {0};
+    pith_adapter *adapters[MAX_ADAPTERS] = {0};
+    for (size_t i = 0; i < g->n_adapters; i++) {
+        if (pith_adapter_open(model, g->adapters[i], NULL, &adapters[i], &error) != PITH_OK)
+            fail_msg("%s: %s", g->adapters[i], error.text);
+    }
+    if (pith_session_set_adapters(session, adapters, g->scales, g->n_adapters, &error) != PITH_OK)
+        fail_msg("%s", error.text);
+    for (size_t i = 0; i < g->n_adapters; i++) pith_adapter_free(adapters[i]);
+}
+
 static void run(golden *g, const way *w) {
     pith_error error = {0};
     pith_model *model = NULL;
@@ -77,10 +93,12 @@ static void run(golden *g, const way *w) {
                                        w->full ? PITH_PRECISION_FULL : PITH_PRECISION_NORMAL};
     if (pith_model_open(g->model, &open, &model, &error) != PITH_OK ||
         pith_engine_new(model, &options, &engine, &error) != PITH_OK ||
-        pith_session_new(engine, &session, &error) != PITH_OK ||
-        pith_session_append_rows(session, g->tokens, g->n_tokens, keep, g, &error) != PITH_OK) {
+        pith_session_new(engine, &session, &error) != PITH_OK) {
         fail_msg("%s: %s", g->model, error.text);
     }
+    set_adapters(g, model, session);
+    if (pith_session_append_rows(session, g->tokens, g->n_tokens, keep, g, &error) != PITH_OK)
+        fail_msg("%s: %s", g->model, error.text);
     assert_int_equal(pith_model_describe(model).n_vocab, g->n_vocab);
     pith_session_free(session);
     pith_engine_free(engine);
@@ -164,8 +182,9 @@ static void judge(const golden *g, const way *w) {
     double n = (double)d.n, mean = d.expected / n;
     double rms = sqrt(d.squares / n) / sqrt(d.expected_squares / n - mean * mean);
     double sums = compare_sums(g, expected, classes[c].max, &n_missed);
-    printf("%-28s %-18s %-6s max %.1e rms %.1e sums %.1e\n", strrchr(g->model, '/') + 1, w->name,
-           class, d.max, rms, sums);
+    const char *variant = json_string_value(json_object_get(g->json, "variant"));
+    printf("%-28s %-18s %-6s max %.1e rms %.1e sums %.1e\n",
+           g->n_adapters ? variant : strrchr(g->model, '/') + 1, w->name, class, d.max, rms, sums);
     if (!(d.max <= classes[c].max) || !(rms <= classes[c].rms) || !(sums <= classes[c].max) ||
         n_missed > 0) {
         fail_msg("%s, %s: max %g (%g), rms %g (%g), sums %g (%g), %zu best tokens differ", g->model,
@@ -175,6 +194,18 @@ static void judge(const golden *g, const way *w) {
 }
 
 /* ---- Files ---- */
+
+static void load_adapters(golden *g, const char *folder) {
+    size_t i;
+    json_t *adapter;
+    json_array_foreach(json_object_get(g->json, "adapters"), i, adapter) {
+        const char *file = json_string_value(json_object_get(adapter, "file"));
+        assert_true(i < MAX_ADAPTERS && file);
+        snprintf(g->adapters[i], PATH_BYTES, "%s/%s", folder, file);
+        g->scales[i] = (float)number(adapter, "scale");
+        g->n_adapters = i + 1;
+    }
+}
 
 static bool load(golden *g, const char *folder, const char *name) {
     char path[PATH_BYTES];
@@ -190,8 +221,8 @@ static bool load(golden *g, const char *folder, const char *name) {
     for (size_t i = 0; arch && pith_system_architecture(i); i++) {
         if (strcmp(arch, pith_system_architecture(i)) == 0) is_ours = true;
     }
-    /* Files with adapters are judged elsewhere. */
-    if (!is_ours || json_object_get(g->json, "adapters") || !json_is_string(file)) return false;
+    if (!is_ours || !json_is_string(file)) return false;
+    load_adapters(g, folder);
     snprintf(g->model, sizeof g->model, "%s/%s", folder, json_string_value(file));
     g->n_tokens = json_array_size(tokens);
     g->n_vocab = (size_t)number(g->json, "n_vocab");
@@ -248,9 +279,9 @@ static size_t try_folder(const char *folder, const way *ways, size_t n_ways) {
     return n_run;
 }
 
-static const char *own_folder(char path[PATH_BYTES]) {
+static const char *own_folder(const char *name, char path[PATH_BYTES]) {
     const char *root = getenv("PITH_SOURCE_DIR");
-    snprintf(path, PATH_BYTES, "%s/tests/data/arch", root ? root : ".");
+    snprintf(path, PATH_BYTES, "%s/tests/data/%s", root ? root : ".", name);
     return path;
 }
 
@@ -263,7 +294,14 @@ static void golden_files(void **state) {
     char path[PATH_BYTES];
     const way ways[] = {full_pack, normal_pack, normal_mmap, full_mmap};
     (void)state;
-    assert_true(try_folder(own_folder(path), ways, 4) >= 8);
+    assert_true(try_folder(own_folder("arch", path), ways, 4) >= 8);
+}
+
+static void golden_adapters(void **state) {
+    char path[PATH_BYTES];
+    const way ways[] = {full_pack, normal_pack, normal_mmap, full_mmap};
+    (void)state;
+    assert_true(try_folder(own_folder("adapter", path), ways, 4) >= 4);
 }
 
 static void larger_set(void **state) {
@@ -282,14 +320,13 @@ static void larger_set(void **state) {
 }
 
 /* The exact contract: one token a step, one thread, mapped, gives the bits of all at once. */
-static void same_bits(void **state) {
+static void check_bits(const char *folder) {
     char path[PATH_BYTES];
     char *names[MAX_FILES];
-    size_t n = list(own_folder(path), names);
+    size_t n = list(own_folder(folder, path), names);
     const way ways[] = {{"1 by 1", false, PITH_LOAD_PACK, 1, 1},
                         {"7 by 7", false, PITH_LOAD_PACK, 7, 2},
                         {"mmap", false, PITH_LOAD_MMAP, 0, 2}};
-    (void)state;
     assert_true(n > 0);
     for (size_t i = 0; i < n; i++) {
         golden g;
@@ -314,10 +351,20 @@ static void same_bits(void **state) {
     }
 }
 
+static void same_bits(void **state) {
+    (void)state;
+    check_bits("arch");
+}
+
+static void same_bits_with_adapters(void **state) {
+    (void)state;
+    check_bits("adapter");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_files),
-        cmocka_unit_test(same_bits),
+        cmocka_unit_test(golden_files), cmocka_unit_test(golden_adapters),
+        cmocka_unit_test(same_bits),    cmocka_unit_test(same_bits_with_adapters),
         cmocka_unit_test(larger_set),
     };
     return cmocka_run_group_tests_name("golden models", tests, NULL, NULL);

@@ -78,8 +78,11 @@ static pith_value append_value(builder *b, uint32_t width, uint32_t multiple, bo
     cpu_program *p = b->program;
     p->values = append(b, p->values, &p->n_value, &p->value_capacity, sizeof *p->values);
     if (b->no_memory) return 0;
-    p->values[p->n_value - 1] = (cpu_value){
-        .width = width, .multiple = multiple, .is_out = is_out, .first_phase = UINT32_MAX};
+    p->values[p->n_value - 1] = (cpu_value){.width = width,
+                                            .multiple = multiple,
+                                            .is_out = is_out,
+                                            .ends_layer = -1,
+                                            .first_phase = UINT32_MAX};
     return (pith_value)(p->n_value - 1);
 }
 
@@ -443,6 +446,8 @@ static bool list_values(builder *b) {
     p->moes = pith_alloc_zero(n_moe, sizeof *p->moes);
     b->has_q8 = pith_alloc_zero((size_t)plan->n_value + 4 * (size_t)n_moe, sizeof *b->has_q8);
     if (b->no_memory || !p->moes || !b->has_q8) return false;
+    for (uint32_t i = 0; i < plan->n_value; i++)
+        p->values[i].ends_layer = plan->values[i].ends_layer;
     for (uint32_t i = 0; i < plan->n_op; i++) mark_inputs(p, &plan->ops[i]);
     mark_fast(p, plan);
     p->values[plan->output].needs_f32 = true;

@@ -5,6 +5,7 @@
 #ifndef PITH_BACKEND_CPU_CPU_PROGRAM_H
 #define PITH_BACKEND_CPU_CPU_PROGRAM_H
 
+#include "backend/delta_store.h"
 #include "backend/plan.h"
 #include "base/memory.h"
 #include "base/pool.h"
@@ -17,7 +18,11 @@ enum {
     CPU_REPEAT_ROWS = 2,    /* rows up to which threads repeat a cheap phase instead of a join */
     CPU_SPLIT_PAGES = 128,  /* pages whose partials are kept when few rows face many pages */
     CPU_DECODE_PIECE = 256, /* elements decoded at a time: whole blocks of any type */
-    CPU_SPLIT_ROWS = 8      /* tokens of a step up to which pages are shared out to threads */
+    CPU_SPLIT_ROWS = 8,     /* tokens of a step up to which pages are shared out to threads */
+    CPU_ADAPT_SPAN = 1024,  /* k of an adapter's A that are summed apart (adapt.c) */
+    CPU_ADAPT_FEW = 8,      /* rows up to which threads share these spans */
+    CPU_ADAPT_ROWS = 16,    /* rows that meet an adapter's B together */
+    CPU_ADAPT_FLOATS = 4096 /* of a thread's additions; at least PITH_DELTA_MAX_RANK */
 };
 
 /* A plan's value, or one that the compiler made (router logits, rows grouped by expert). */
@@ -27,6 +32,7 @@ typedef struct cpu_value {
     bool is_out, in_tail;     /* rows are n_out; rows of the running block of logits only */
     bool needs_q8, needs_f32; /* who reads it */
     bool takes_fast;          /* its rows of the fast contract are quantized in groups of 64 */
+    int32_t ends_layer;       /* whose control vectors are added to it; -1: none */
     uint32_t first_phase, last_phase;
     size_t stride;            /* elements, a multiple of 16 whose sixteenth is odd */
     size_t offset, q8_offset; /* in the arena */
@@ -106,12 +112,14 @@ typedef struct cpu_scratch {
     float *q, *o, *sum_o; /* [attend rows, head_dim or head_dim_v] */
     float *m, *l, *sum_m, *sum_l;
     int32_t *begin, *end;
+    float *low;        /* [CPU_ADAPT_ROWS, adapter rank] scaled A x */
+    float *addition;   /* [CPU_ADAPT_FLOATS] */
     pith_q8 q8;        /* [attend rows, head_dim] */
     cpu_value *values; /* own view of all values, for repeated phases */
 } cpu_scratch;
 
 typedef struct cpu_scratch_sizes {
-    size_t panel, row, tile, q, o, attend_rows, q8_row, own_values;
+    size_t panel, row, tile, q, o, attend_rows, q8_row, low, addition, own_values;
 } cpu_scratch_sizes;
 
 typedef struct cpu_program {
@@ -140,6 +148,7 @@ typedef struct cpu_program {
     size_t split_rows;    /* partials that are kept: (m, l, o) of a query row and a page */
     size_t split_stride;  /* floats of an o */
     size_t split_offset;  /* in the arena: all o, all m, all l */
+    size_t sums_offset;   /* in the arena: A x of adapters (adapt.c) */
     cpu_scratch_sizes sizes;
     size_t scratch_offset, scratch_bytes; /* one thread */
     size_t arena_bytes, heap_bytes;
@@ -158,6 +167,9 @@ size_t pith_cpu_q8_bytes(size_t rows, size_t width);
 pith_q8 pith_cpu_q8_at(uint8_t *memory, size_t rows, size_t width);
 size_t pith_cpu_part_bytes(const cpu_value *value, size_t rows, bool is_q8);
 size_t pith_cpu_value_rows(const cpu_program *program, const cpu_value *value);
+
+/* Floats that A x of adapters take, for any phase (adapt.c). */
+size_t pith_cpu_adapt_floats(const cpu_program *program);
 
 /* Whether products with this weight read q8 rows. */
 bool pith_cpu_takes_q8(const cpu_program *program, const pith_weight *weight);

@@ -113,7 +113,8 @@ static void gather_chunk(void *user, uint32_t i, int thread) {
     const cpu_value *x = &c->values[moe->op->x], *y = &c->values[moe->gathered];
     uint32_t from = moe->source[i];
     (void)thread;
-    if (y->needs_f32) memcpy(cpu_row(y, i), cpu_row(x, from), x->width * sizeof(float));
+    if (y->needs_f32 || c->runner->adapts)
+        memcpy(cpu_row(y, i), cpu_row(x, from), x->width * sizeof(float));
     if (!y->needs_q8) return;
     const pith_q8 *a = &x->q8, *b = &y->q8;
     memcpy(b->q + i * b->q_stride, a->q + from * a->q_stride, a->q_stride);
@@ -159,6 +160,7 @@ static void experts_chunk(void *user, uint32_t i, int thread) {
         tile.y = cpu_row(y, tile.row) + (size_t)tile.panel * PANEL;
         tile.y_stride = y->stride;
         pith_cpu_tile(c, &tile);
+        if (c->runner->adapts) pith_cpu_adapt_tile(c, &tile, 0);
     }
 }
 
@@ -181,6 +183,7 @@ void pith_cpu_experts(cpu_context *context, uint64_t *index) {
     pith_runner *runner = context->runner;
     if (!context->n_row) return;
     if (context->phase->kind != CPU_PHASE_GROUP) {
+        if (runner->adapts) pith_cpu_adapt_inputs(context, index);
         run_experts(context, index);
         return;
     }
@@ -200,6 +203,9 @@ void pith_cpu_sum_experts(const cpu_context *context, const cpu_moe *moe, const 
         kernels->scale(j ? part : out, part, moe->share[at], y->width);
         if (j) kernels->add(out, out, part, y->width);
     }
-    if (op->moe.residual == PITH_NO_VALUE) return;
-    kernels->add(out, cpu_row(&context->values[op->moe.residual], row), out, y->width);
+    if (op->moe.residual != PITH_NO_VALUE)
+        kernels->add(out, cpu_row(&context->values[op->moe.residual], row), out, y->width);
+    if (!context->runner->adapts || y->ends_layer < 0) return;
+    cpu_tile tile = {.row = row, .n_row = 1, .y = out};
+    pith_cpu_adapt_end(context, y, &tile, 0, y->width);
 }

@@ -2,7 +2,7 @@
  *
  * Where everything of a running program lies: one arena, measured before it is made.
  *
- *   | values and routing, overlaid by lifetime | angles | scratch of thread 0 | thread 1 | ...
+ *   | values and routing, overlaid by lifetime | angles | partials | adapters | scratch of threads
  *
  * A value has up to two parts with the same lifetime: its floats, and its int8 rows (codes,
  * scales, sums, half sums one after the other). Parts are placed largest first at the lowest
@@ -173,12 +173,23 @@ static void measure_phase(cpu_program *program, const cpu_phase *phase) {
     grow(&s->own_values, own_bytes(program, phase));
 }
 
+static void measure_adapters(cpu_program *program) {
+    size_t rank = program->options.adapter_rank;
+    if (!rank) return;
+    program->sizes.low = CPU_ADAPT_ROWS * rank * sizeof(float) + SLACK;
+    program->sizes.addition = CPU_ADAPT_FLOATS * sizeof(float) + SLACK;
+    program->sums_offset = program->arena_bytes;
+    program->arena_bytes +=
+        cpu_round_up(pith_cpu_adapt_floats(program) * sizeof(float) + SLACK, PAGE_ALIGN);
+}
+
 static size_t scratch_bytes(const cpu_program *program) {
     const cpu_scratch_sizes *s = &program->sizes;
     size_t words = 6 * cpu_round_up(s->attend_rows * sizeof(float) + SLACK, ALIGN);
     return cpu_round_up(s->panel, ALIGN) + cpu_round_up(s->row, ALIGN) +
            cpu_round_up(s->tile, ALIGN) + cpu_round_up(s->q, ALIGN) +
-           2 * cpu_round_up(s->o, ALIGN) + words + pith_cpu_q8_bytes(s->attend_rows, s->q8_row) +
+           2 * cpu_round_up(s->o, ALIGN) + cpu_round_up(s->low, ALIGN) +
+           cpu_round_up(s->addition, ALIGN) + words + pith_cpu_q8_bytes(s->attend_rows, s->q8_row) +
            cpu_round_up(s->own_values, ALIGN);
 }
 
@@ -198,6 +209,7 @@ pith_status pith_cpu_place(cpu_program *program, pith_error *error) {
     program->split_offset = program->arena_bytes;
     program->arena_bytes += cpu_round_up(
         program->split_rows * (program->split_stride + 2) * sizeof(float) + SLACK, PAGE_ALIGN);
+    measure_adapters(program);
     program->scratch_offset = program->arena_bytes;
     program->scratch_bytes = cpu_round_up(scratch_bytes(program), PAGE_ALIGN);
     program->arena_bytes += program->scratch_bytes * (size_t)program->options.n_threads;

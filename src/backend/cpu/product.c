@@ -9,8 +9,8 @@
  *           +------+------+--+--+--+--+
  *
  * With an activation, a chunk makes gate and up of 64 columns at a time in the thread's tile,
- * joins them, and quantizes the result where the next product wants int8. Bias, scale and
- * residual are added while the chunk is in the cache.
+ * joins them, and quantizes the result where the next product wants int8. What adapters add, bias,
+ * scale and residual follow while the chunk is in the cache.
  *
  * Invariant: k is never split and every output element is one kernel's sum, so chunks change no
  * bit. Weights that lie in rows (mmap mode) are packed 16 rows at a time into the thread's
@@ -165,6 +165,9 @@ static void finish(const cpu_context *c, const cpu_tile *tile, const pith_weight
         const float *residual = cpu_row(&c->values[product->residual], tile->row + i) + column;
         kernels->add(y, residual, y, n);
     }
+    const cpu_value *value = &c->values[product->y[0]];
+    if (c->runner->adapts && product->act == PITH_ACT_NONE && value->ends_layer >= 0)
+        pith_cpu_adapt_end(c, value, tile, column, n);
 }
 
 /* ---- Chunks ---- */
@@ -257,12 +260,14 @@ static void joined_unit(const cpu_context *c, cpu_tile *gate, const cpu_value *y
     up.weight = product->weight[1];
     up.y = gate->y + CPU_UNIT;
     pith_cpu_tile(c, gate);
+    if (c->runner->adapts) pith_cpu_adapt_tile(c, gate, 0);
     finish(c, gate, product->bias[0], column, n);
     if (product->n == 2) {
         pith_cpu_tile(c, &up);
+        if (c->runner->adapts) pith_cpu_adapt_tile(c, &up, 1);
         finish(c, &up, product->bias[1], column, n);
     }
-    bool keep = y->needs_f32 || c->runner->trace;
+    bool keep = y->needs_f32 || c->runner->trace || c->runner->adapts;
     for (uint32_t i = 0; i < gate->n_row; i++) {
         float *row = gate->y + i * gate->y_stride;
         activate(&p->kernels, product->act, row, product->n == 2 ? row + CPU_UNIT : NULL, n);
@@ -290,7 +295,7 @@ void pith_cpu_joined(const cpu_context *c, cpu_tile tile) {
     }
 }
 
-static void make_before(cpu_context *c) {
+void pith_cpu_make_before(cpu_context *c) {
     const cpu_phase *rows = c->before;
     if (!rows) return;
     pith_cpu_rows(c, rows->first_step, rows->n_step, 0, c->n_row);
@@ -302,7 +307,7 @@ static void product_chunk(void *user, uint32_t i, int thread) {
     cpu_context *c = run->context;
     const cpu_product *product = &c->phase->product;
     (void)thread;
-    make_before(c);
+    pith_cpu_make_before(c);
     uint32_t block = i / run->chunks_per_block, range = i % run->chunks_per_block, w = 0;
     while (range >= run->n_range[w]) range -= run->n_range[w++];
     const pith_weight *weight = product->weight[w];
@@ -320,11 +325,13 @@ static void product_chunk(void *user, uint32_t i, int thread) {
     tile.y = cpu_row(y, tile.row) + column;
     tile.y_stride = y->stride;
     pith_cpu_tile(c, &tile);
+    if (c->runner->adapts) pith_cpu_adapt_tile(c, &tile, w);
     finish(c, &tile, product->bias[w], column, y->width - column < n ? y->width - column : n);
 }
 
 void pith_cpu_product(cpu_context *context, uint64_t *index) {
     if (!context->n_row) return;
+    if (context->runner->adapts) pith_cpu_adapt_inputs(context, index);
     product_run run = plan_chunks(context);
     pith_pool_for(context->runner->pool, (*index)++, run.n_block * run.chunks_per_block,
                   product_chunk, &run, context->thread);

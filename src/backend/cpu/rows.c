@@ -16,6 +16,7 @@ static void embed_row(const cpu_context *c, const pith_op *op, uint32_t row) {
     const cpu_value *y = &c->values[op->first_result];
     float *out = cpu_row(y, row);
     pith_weight_decode_row(op->embed.table, (uint64_t)c->runner->step->tokens[row], out);
+    if (c->runner->adapts) pith_cpu_adapt_lookup(c, op->embed.table, row, out);
     if (op->embed.scale != 1.0f && op->embed.scale != 0.0f)
         c->runner->program.kernels.scale(out, out, op->embed.scale, y->width);
 }
@@ -66,6 +67,9 @@ static void op_row(const cpu_context *c, const pith_op *op, uint32_t row) {
         const cpu_value *y = &c->values[op->first_result];
         kernels->add(cpu_row(y, row), cpu_row(&c->values[op->add.a], row),
                      cpu_row(&c->values[op->add.b], row), y->width);
+        if (c->runner->adapts && y->ends_layer >= 0)
+            pith_cpu_adapt_end(c, y, &(cpu_tile){.row = row, .n_row = 1, .y = cpu_row(y, row)}, 0,
+                               y->width);
     } else {
         const cpu_value *x = &c->values[op->unary.x], *y = &c->values[op->first_result];
         uint32_t from = op->kind == PITH_OP_SELECT ? (uint32_t)c->runner->step->out_rows[row] : row;

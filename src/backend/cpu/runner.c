@@ -124,6 +124,8 @@ static void cut_scratch(pith_runner *runner, int thread) {
     scratch->sum_l = cut_floats(&at, words);
     scratch->begin = (int32_t *)(void *)cut(&at, words);
     scratch->end = (int32_t *)(void *)cut(&at, words);
+    scratch->low = cut_floats(&at, s->low);
+    scratch->addition = cut_floats(&at, s->addition);
     scratch->q8 = pith_cpu_q8_at(cut(&at, pith_cpu_q8_bytes(s->attend_rows, s->q8_row)),
                                  s->attend_rows, s->q8_row);
     own_values(p, scratch->values, cut(&at, s->own_values));
@@ -154,6 +156,7 @@ static void cut_arena(pith_runner *runner) {
     runner->split_o = (float *)(void *)(data + p->split_offset);
     runner->split_m = runner->split_o + p->split_rows * p->split_stride;
     runner->split_l = runner->split_m + p->split_rows;
+    runner->sums = (float *)(void *)(data + p->sums_offset);
     for (int32_t t = 0; t < p->options.n_threads; t++) cut_scratch(runner, t);
 }
 
@@ -348,6 +351,27 @@ static pith_status check_pages(const pith_runner *runner, const pith_step *step,
     return PITH_OK;
 }
 
+/* What a sequence's adapters take fits; *adapts: there are any. */
+static pith_status check_adapters(const pith_runner *runner, const pith_step *step, bool *adapts,
+                                  pith_error *error) {
+    uint32_t limit = runner->program.options.adapter_rank;
+    *adapts = false;
+    for (uint32_t s = 0; step->adapters && s < step->n_sequence; s++) {
+        const pith_adapter_set *set = step->adapters[s];
+        uint64_t rank = 0;
+        if (!set || !set->n) continue;
+        for (uint32_t i = 0; i < set->n && set->n <= PITH_ADAPTERS_MAX; i++)
+            rank += pith_delta_rank_room(set->delta[i]);
+        if (set->n > PITH_ADAPTERS_MAX || rank > limit || !limit)
+            return pith_fail(error, PITH_ERROR_LIMIT,
+                             "sequence %u: %u adapters of rank %u together; the limits are %d and "
+                             "%u",
+                             s, set->n, (unsigned)rank, PITH_ADAPTERS_MAX, limit);
+        *adapts = true;
+    }
+    return PITH_OK;
+}
+
 static pith_status check_step(const pith_runner *runner, const pith_step *step, pith_error *error) {
     uint32_t limit = runner->program.options.step_limit;
     if (step->n < 1 || step->n > limit || step->n_out > step->n)
@@ -431,9 +455,12 @@ static pith_status run_checked(pith_runner *runner, const pith_step *step, pith_
 }
 
 pith_status pith_runner_run(pith_runner *runner, const pith_step *step, pith_error *error) {
+    bool adapts;
     pith_status status = check_step(runner, step, error);
+    if (!status) status = check_adapters(runner, step, &adapts, error);
     if (status) return status;
     runner->step = step;
+    runner->adapts = adapts;
     runner->is_small = step->n <= CPU_REPEAT_ROWS;
     runner->prefetch = pith_cpu_trial_prefetches(&runner->trial);
     cut_blocks(runner, step);

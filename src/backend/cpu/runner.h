@@ -27,6 +27,7 @@ struct pith_runner {
     cpu_scratch *scratch;               /* [n_threads] */
     float *angles;                      /* [step_limit, 2 * n_pair] cos, sin */
     float *split_o, *split_m, *split_l; /* partials of pages (attention.c) */
+    float *sums;                        /* A x of adapters (adapt.c) */
     cpu_block *blocks;                  /* [step_limit] */
     char name[32];
     pith_trace trace;
@@ -45,6 +46,7 @@ struct pith_runner {
     uint32_t max_pages;        /* of a sequence */
     bool is_small;             /* few rows: cheap phases are repeated by every thread */
     bool prefetch;             /* of products (trial.h) */
+    bool adapts;               /* a sequence has adapters: floats of all values are made */
 };
 
 /* What chunks of the running phase get; each thread has its own. */
@@ -114,12 +116,27 @@ void pith_cpu_joined(const cpu_context *context, cpu_tile tile);
 void pith_cpu_quantize_columns(const pith_runner *runner, const cpu_value *y, const cpu_tile *tile,
                                uint32_t column, uint32_t n);
 void pith_cpu_product(cpu_context *context, uint64_t *index);
+/* Makes the repeatable rows before the phase, unless this thread has. */
+void pith_cpu_make_before(cpu_context *context);
 
 /* attention.c */
 /* Whether the tasks of this phase are KV heads of whole sequences, which may then make their own
  * q, k, v. */
 bool pith_cpu_attend_is_whole(const pith_runner *runner, const cpu_phase *phase);
 void pith_cpu_attend(cpu_context *context, uint64_t *index);
+
+/* adapt.c: called only where runner->adapts. */
+/* A x of the phase's adapted weights, an operation of its own before the product's; none where
+ * nothing of the phase is adapted. */
+void pith_cpu_adapt_inputs(cpu_context *context, uint64_t *index);
+/* Adds B (A x) to the tile, which weight `which` of the phase's product made. */
+void pith_cpu_adapt_tile(const cpu_context *context, const cpu_tile *tile, uint32_t which);
+/* Adds B A[token] to a row of embeddings. */
+void pith_cpu_adapt_lookup(const cpu_context *context, const pith_weight *table, uint32_t row,
+                           float *y);
+/* Adds control vectors to columns [column, column + n) of a value's row, which lie at y. */
+void pith_cpu_adapt_end(const cpu_context *context, const cpu_value *value, const cpu_tile *tile,
+                        uint32_t column, uint32_t n);
 
 /* experts.c */
 void pith_cpu_route(const cpu_context *context, const cpu_moe *moe, uint32_t row);

@@ -4,6 +4,7 @@
 #ifndef PITH_TEST_NAIVE_PLAN_H
 #define PITH_TEST_NAIVE_PLAN_H
 
+#include "backend/delta_store.h"
 #include "backend/plan.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ typedef struct naive {
     double **values;                                   /* [n_value], the row's */
     double *k[NAIVE_MAX_LAYERS], *v[NAIVE_MAX_LAYERS]; /* [rows, n_head_kv * dim] of one sequence */
     int32_t n;                                         /* positions held */
+    const pith_adapter_set *set;                       /* NULL: none */
 } naive;
 
 static inline naive *naive_new(const pith_plan *plan) {
@@ -64,6 +66,44 @@ static inline void naive_linear(const pith_weight *w, uint64_t expert, const dou
     free(row);
 }
 
+/* One slice of a pair: y += s B t, t: A x, or A's row of a token (x NULL). */
+static inline void naive_pair(const pith_delta_pair *pair, uint64_t expert, const double *x,
+                              uint64_t token, double scale, double *y) {
+    double *t = calloc(pair->rank, sizeof *t), *add = calloc((size_t)pair->b.ne[1], sizeof *add);
+    float *row = malloc(pair->rank * sizeof *row);
+    if (x) {
+        naive_linear(&pair->a, expert, x, t);
+    } else {
+        naive_row(&pair->a, token, row);
+        for (uint32_t i = 0; i < pair->rank; i++) t[i] = (double)row[i];
+    }
+    naive_linear(&pair->b, expert, t, add);
+    for (uint64_t i = 0; i < pair->b.ne[1]; i++) y[i] += scale * (double)pair->scale * add[i];
+    free(t);
+    free(add);
+    free(row);
+}
+
+/* W x and what the adapters add. */
+static inline void naive_product(const naive *m, const pith_weight *w, uint64_t expert,
+                                 const double *x, double *y) {
+    naive_linear(w, expert, x, y);
+    for (uint32_t i = 0; m->set && i < m->set->n; i++) {
+        const pith_delta_pair *pair = pith_delta_find(m->set->delta[i], w, false);
+        if (pair) naive_pair(pair, expert, x, 0, (double)m->set->scale[i], y);
+    }
+}
+
+static inline void naive_end_layer(const naive *m, const pith_plan_value *value, double *x) {
+    for (uint32_t i = 0; m->set && value->ends_layer >= 0 && i < m->set->n; i++) {
+        const pith_delta *delta = m->set->delta[i];
+        const float *v =
+            (size_t)value->ends_layer < delta->n_layer ? delta->vectors[value->ends_layer] : NULL;
+        for (uint32_t j = 0; v && j < value->width; j++)
+            x[j] += (double)m->set->scale[i] * (double)v[j];
+    }
+}
+
 static inline double naive_act(pith_activation act, double x) {
     switch (act) {
     case PITH_ACT_NONE: return x;
@@ -96,7 +136,7 @@ static inline void naive_linear_op(naive *m, const pith_op *op) {
     double *y[3] = {0};
     for (uint32_t i = 0; i < l->n; i++) {
         y[i] = calloc((size_t)l->weight[i]->ne[1], sizeof(double));
-        naive_linear(l->weight[i], 0, m->values[l->x], y[i]);
+        naive_product(m, l->weight[i], 0, m->values[l->x], y[i]);
         for (uint64_t j = 0; l->bias[i] && j < l->weight[i]->ne[1]; j++)
             y[i][j] += (double)l->bias[i]->values[j];
     }
@@ -184,7 +224,7 @@ static inline void naive_moe(naive *m, const pith_op *op) {
     double *g = calloc(inner, 8), *u = calloc(inner, 8), *y = calloc(width, 8);
     double *out = m->values[op->first_result];
     uint32_t choice[PITH_PLAN_MAX_EXPERTS_USED];
-    naive_linear(o->router, 0, m->values[o->x], p);
+    naive_product(m, o->router, 0, m->values[o->x], p);
     if (o->gating != PITH_GATING_SOFTMAX_SELECTED) naive_gate(o, p, o->n_expert, o->gating);
     naive_choose(p, o->n_expert, o->n_used, choice);
     for (uint32_t j = 0; j < o->n_used; j++) chosen[j] = p[choice[j]];
@@ -196,10 +236,10 @@ static inline void naive_moe(naive *m, const pith_op *op) {
     for (uint32_t j = 0; j < o->n_used; j++) {
         double share = chosen[j] / (o->normalise ? fmax(sum, 6.103515625e-5) : 1);
         if (o->scale != 0.0f) share *= (double)o->scale;
-        naive_linear(o->gate, choice[j], m->values[o->x], g);
-        naive_linear(o->up, choice[j], m->values[o->x], u);
+        naive_product(m, o->gate, choice[j], m->values[o->x], g);
+        naive_product(m, o->up, choice[j], m->values[o->x], u);
         for (size_t i = 0; i < inner; i++) g[i] = naive_act(o->act, g[i]) * u[i];
-        naive_linear(o->down, choice[j], g, y);
+        naive_product(m, o->down, choice[j], g, y);
         for (size_t i = 0; i < width; i++) out[i] += share * y[i];
     }
     free(g);
@@ -221,7 +261,13 @@ static inline const double *naive_step(naive *m, int32_t token) {
         case PITH_OP_EMBED: {
             float *row = malloc(width * sizeof *row);
             naive_row(op->embed.table, (uint64_t)token, row);
-            for (uint32_t j = 0; j < width; j++) out[j] = (double)row[j] * (double)op->embed.scale;
+            for (uint32_t j = 0; j < width; j++) out[j] = (double)row[j];
+            for (uint32_t j = 0; m->set && j < m->set->n; j++) {
+                const pith_delta_pair *pair =
+                    pith_delta_find(m->set->delta[j], op->embed.table, true);
+                if (pair) naive_pair(pair, 0, NULL, (uint64_t)token, (double)m->set->scale[j], out);
+            }
+            for (uint32_t j = 0; j < width; j++) out[j] *= (double)op->embed.scale;
             free(row);
             break;
         }
@@ -243,6 +289,7 @@ static inline const double *naive_step(naive *m, int32_t token) {
         case PITH_OP_SELECT: memcpy(out, x, width * sizeof(double)); break;
         case PITH_OP_COUNT: break;
         }
+        if (op->n_result == 1) naive_end_layer(m, &plan->values[op->first_result], out);
     }
     return m->values[plan->output];
 }

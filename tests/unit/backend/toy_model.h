@@ -194,6 +194,7 @@ static inline void toy_record(toy *t) {
         pith_plan_layer(plan, i);
         x = toy_attention(t, i, x);
         x = toy_feed_forward(t, i, x);
+        pith_plan_end_layer(plan, x);
     }
     pith_plan_layer(plan, -1);
     x = pith_plan_select(plan, "select", x);
@@ -277,6 +278,7 @@ typedef struct toy_run {
     uint32_t length[TOY_SEQUENCES];
     float *logits; /* [limit, TOY_VOCAB] of the last step */
     uint32_t n_logits;
+    const pith_adapter_set *adapters[TOY_SEQUENCES]; /* all NULL: the step has none */
     bool mixed; /* rows are in the fast contract, but for a few whose position says so */
 } toy_run;
 
@@ -328,9 +330,12 @@ static inline void toy_step(toy_run *run, const int32_t *tokens, const int32_t *
         out[i] = (int32_t)i;
         is_fast[i] = positions[i] > 2 && positions[i] % 17 != 5;
     }
+    bool adapts = false;
+    for (int s = 0; s < TOY_SEQUENCES; s++) adapts |= run->adapters[s] != NULL;
     pith_step step = {.n = n,
                       .n_out = n,
                       .n_sequence = TOY_SEQUENCES,
+                      .adapters = adapts ? run->adapters : NULL,
                       .tokens = tokens,
                       .positions = positions,
                       .sequence = sequence,

@@ -16,7 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NODES = 400, MAX_KIDS = 4, MAX_TEXT = 40, N_RULES = 4, MAX_VOCAB = 120, BUILD_DEPTH = 4 };
+enum {
+    MAX_NODES = 400,
+    MAX_KIDS = 4,
+    MAX_TEXT = 62,
+    N_RULES = 4,
+    MAX_VOCAB = 120,
+    BUILD_DEPTH = 4
+};
 
 typedef enum kind { BYTES, CLASS, SEQUENCE, CHOICE, REPEAT, UNTIL, REFER } kind;
 typedef struct node {
@@ -66,7 +73,8 @@ static void set_text(const char *bytes, size_t n) {
 static bool in_class(const node *x, uint32_t code) {
     bool inside = false;
     if ((code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF) return false;
-    for (size_t i = 0; i < x->n_ranges; i++) inside |= code >= x->ranges[i].first && code <= x->ranges[i].last;
+    for (size_t i = 0; i < x->n_ranges; i++)
+        inside |= code >= x->ranges[i].first && code <= x->ranges[i].last;
     return inside != x->negated;
 }
 
@@ -132,7 +140,10 @@ static uint64_t find_ends(const node *x, size_t i) {
     uint32_t code;
     bool unused = false;
     switch (x->kind) {
-    case BYTES: return i + x->size <= t.n && memcmp(t.bytes + i, x->bytes, x->size) == 0 ? (uint64_t)1 << (i + x->size) : 0;
+    case BYTES:
+        return i + x->size <= t.n && memcmp(t.bytes + i, x->bytes, x->size) == 0
+                   ? (uint64_t)1 << (i + x->size)
+                   : 0;
     case CLASS:
         if (i == t.n) return 0;
         size_t length = pith_utf8_decode(t.bytes + i, t.n - i, &code);
@@ -200,7 +211,8 @@ static bool begins(int number, size_t i) {
 
 /* ---- random grammars ---- */
 
-static const char *const letters[] = {"a", "b", "c", "\xC3\xA9", "\xC3\xA8", "\xE2\x82\xAC", "\xF0\x9F\x99\x82", "d"};
+static const char *const letters[] = {
+    "a", "b", "c", "\xC3\xA9", "\xC3\xA8", "\xE2\x82\xAC", "\xF0\x9F\x99\x82", "d"};
 enum { N_LETTERS = 8 };
 
 static int new_node(kind of) {
@@ -210,10 +222,13 @@ static int new_node(kind of) {
 }
 
 static void random_class(node *x) {
-    static const pith_code_range ranges[] = {{'a', 'b'}, {'b', 'b'}, {'c', 'z'}, {0xE0, 0xFF}, {0xE9, 0xE9}, {0x2000, 0x20FF},
-                                             {0x80, 0x10FFFF}, {0x1F600, 0x1F64F}, {0, 0x7FF}, {0xD000, 0xE100}, {'a', 0xFFFFF}};
+    static const pith_code_range ranges[] = {{'a', 'b'},       {'b', 'b'},         {'c', 'z'},
+                                             {0xE0, 0xFF},     {0xE9, 0xE9},       {0x2000, 0x20FF},
+                                             {0x80, 0x10FFFF}, {0x1F600, 0x1F64F}, {0, 0x7FF},
+                                             {0xD000, 0xE100}, {'a', 0xFFFFF}};
     x->n_ranges = 1 + below(3);
-    for (size_t i = 0; i < x->n_ranges; i++) x->ranges[i] = ranges[below(sizeof ranges / sizeof *ranges)];
+    for (size_t i = 0; i < x->n_ranges; i++)
+        x->ranges[i] = ranges[below(sizeof ranges / sizeof *ranges)];
     x->negated = below(4) == 0;
     bool any = false;
     for (uint32_t c = 0; c <= 0x10FFFF && !any; c += 1) any = in_class(x, c);
@@ -230,8 +245,9 @@ static void random_bytes(node *x, uint32_t most) {
 }
 
 static void random_counts(node *x) {
-    static const uint32_t counts[][2] = {{0, 1}, {0, UINT32_MAX}, {1, UINT32_MAX}, {0, 3}, {2, 2}, {2, 5}, {3, UINT32_MAX}, {0, 1000000},
-                                         {1, 30}, {20, 22}, {0, 18}, {17, 40}};
+    static const uint32_t counts[][2] = {{0, 1},  {0, UINT32_MAX}, {1, UINT32_MAX}, {0, 3},
+                                         {2, 2},  {2, 5},          {3, UINT32_MAX}, {0, 1000000},
+                                         {1, 30}, {20, 22},        {0, 18},         {17, 40}};
     size_t which = below(sizeof counts / sizeof *counts);
     x->min = counts[which][0];
     x->max = counts[which][1];
@@ -253,7 +269,8 @@ static pith_grammar_node built(const node *x) {
 }
 
 static int random_node(int depth) {
-    static const kind kinds[] = {BYTES, BYTES, CLASS, SEQUENCE, SEQUENCE, CHOICE, CHOICE, REPEAT, REPEAT, REFER, REFER, UNTIL};
+    static const kind kinds[] = {BYTES,  BYTES,  CLASS,  SEQUENCE, SEQUENCE, CHOICE,
+                                 CHOICE, REPEAT, REPEAT, REFER,    REFER,    UNTIL};
     kind of = depth == 0 ? (kind)below(2) : kinds[below(sizeof kinds / sizeof *kinds)];
     int number = new_node(of);
     node *x = &g.nodes[number];
@@ -265,7 +282,9 @@ static int random_node(int depth) {
     if (of == SEQUENCE || of == CHOICE) x->n_kids = 1 + (int)below(MAX_KIDS);
     if (of == REPEAT) x->n_kids = 1;
     for (int k = 0; k < x->n_kids; k++)
-        x->kids[k] = k > 0 && below(6) == 0 ? x->kids[0] : random_node(depth - 1); /* some parts are used twice */
+        x->kids[k] = k > 0 && below(6) == 0
+                         ? x->kids[0]
+                         : random_node(depth - 1); /* some parts are used twice */
     x->built = built(x);
     return number;
 }
@@ -280,8 +299,10 @@ static pith_grammar *random_grammar(void) {
         g.rules[i] = random_node(1 + (int)below(BUILD_DEPTH));
         pith_grammar_define(g.builder, g.built[i], g.nodes[g.rules[i]].built);
     }
-    pith_status status = pith_grammar_build(g.builder, pith_grammar_refer(g.builder, g.built[0]), &grammar, &error);
-    assert_true(status == PITH_OK || status == PITH_ERROR_FORMAT); /* left recursion, or never ends */
+    pith_status status =
+        pith_grammar_build(g.builder, pith_grammar_refer(g.builder, g.built[0]), &grammar, &error);
+    assert_true(status == PITH_OK ||
+                status == PITH_ERROR_FORMAT); /* left recursion, or never ends */
     pith_grammar_builder_free(g.builder);
     return grammar;
 }
@@ -289,7 +310,7 @@ static pith_grammar *random_grammar(void) {
 /* ---- random vocabularies ---- */
 
 static struct {
-    char bytes[MAX_VOCAB][16];
+    char bytes[MAX_VOCAB][32];
     pith_span pieces[MAX_VOCAB];
     bool is_end[MAX_VOCAB];
     int32_t n;
@@ -307,7 +328,14 @@ static pith_token_trie *random_vocabulary(void) {
     add_piece("", 0, false);
     for (int i = 0; i < N_LETTERS; i++) { /* whole characters and their bytes */
         add_piece(letters[i], strlen(letters[i]), false);
-        for (size_t k = 0; letters[i][1] != 0 && k < strlen(letters[i]); k++) add_piece(letters[i] + k, 1, false);
+        for (size_t k = 0; letters[i][1] != 0 && k < strlen(letters[i]); k++)
+            add_piece(letters[i] + k, 1, false);
+    }
+    for (uint32_t i = 0; i < 4; i++) { /* long ones, of many characters */
+        char bytes[32];
+        size_t n = 0, most = 17 + below(6);
+        while (n < most) bytes[n++] = below(4) == 0 ? 'b' : "abcd"[i];
+        add_piece(bytes, n, false);
     }
     while (v.n < MAX_VOCAB - 1) {
         char bytes[16];
@@ -330,11 +358,36 @@ static pith_token_trie *random_vocabulary(void) {
 
 /* ---- the promise ---- */
 
+static void print_node(int number) {
+    const node *x = &g.nodes[number];
+    static const char *const signs[] = {"", "", " ", " | ", "", "", ""};
+    if (x->kind == BYTES) print_message("\"%.*s\"", (int)x->size, x->bytes);
+    if (x->kind == UNTIL) print_message("until(\"%.*s\")", (int)x->size, x->bytes);
+    if (x->kind == REFER) print_message("rule%d", x->rule);
+    if (x->kind == CLASS) print_message(x->negated ? "[^" : "[");
+    for (size_t i = 0; i < x->n_ranges; i++)
+        print_message("%X-%X ", x->ranges[i].first, x->ranges[i].last);
+    if (x->kind == CLASS) print_message("]");
+    if (x->n_kids > 0) print_message("(");
+    for (int k = 0; k < x->n_kids; k++) {
+        if (k > 0) print_message("%s", signs[x->kind]);
+        print_node(x->kids[k]);
+    }
+    if (x->n_kids > 0) print_message(")");
+    if (x->kind == REPEAT) print_message("{%u,%d}", x->min, (int)x->max);
+}
+
 static void print_case(const char *text, size_t n, int32_t id) {
+    for (int i = 0; i < N_RULES; i++) {
+        print_message("rule%d ::= ", i);
+        print_node(g.rules[i]);
+        print_message("\n");
+    }
     print_message("seed %llu, text", (unsigned long long)g.seed);
     for (size_t i = 0; i < n; i++) print_message(" %02X", (uint8_t)text[i]);
     print_message(", id %d:", id);
-    for (size_t i = 0; i < v.pieces[id].size; i++) print_message(" %02X", (uint8_t)v.pieces[id].data[i]);
+    for (size_t i = 0; i < v.pieces[id].size; i++)
+        print_message(" %02X", (uint8_t)v.pieces[id].data[i]);
     print_message("\n");
 }
 
@@ -348,12 +401,19 @@ static bool is_start(const char *text, size_t n) {
     return begins(g.rules[0], 0);
 }
 
+static int n_given_up;
+
 static int32_t check_ids(pith_matcher *matcher, char *text, size_t n) {
     int32_t allowed[MAX_VOCAB], n_allowed = 0;
     bool complete = is_complete(text, n);
     assert_int_equal(pith_matcher_may_end(matcher), complete);
     const uint32_t *mask = pith_matcher_mask(matcher);
-    assert_null(pith_matcher_failed(matcher));
+    if (pith_matcher_failed(matcher) !=
+        NULL) { /* too ambiguous: nothing is allowed, and nothing is wrong */
+        for (int32_t word = 0; word < (v.n + 31) / 32; word++) assert_int_equal(mask[word], 0);
+        n_given_up++;
+        return -1;
+    }
     for (int32_t id = 0; id < v.n; id++) {
         const pith_span piece = v.pieces[id];
         bool bit = (mask[id / 32] >> (id % 32) & 1) != 0, expected = false;
@@ -362,13 +422,21 @@ static int32_t check_ids(pith_matcher *matcher, char *text, size_t n) {
             expected = complete;
         else if (piece.size > 0)
             expected = is_start(text, n + piece.size);
-        if (bit != expected) print_case(text, n, id);
+        if (bit != expected) {
+            print_case(text, n, id);
+            print_message("asked alone: %d\n", pith_matcher_allows(matcher, id));
+        }
         assert_int_equal(bit, expected);
         if (!v.is_end[id] && expected) allowed[n_allowed++] = id;
     }
     for (int32_t id = 0; id < v.n; id++) { /* after the mask's pointer is no longer needed */
         bool bit = (mask[id / 32] >> (id % 32) & 1) != 0;
-        assert_int_equal(pith_matcher_allows(matcher, id), bit);
+        bool alone = pith_matcher_allows(matcher, id);
+        if (pith_matcher_failed(matcher) != NULL) { /* a longer way than the mask's */
+            n_given_up++;
+            return -1;
+        }
+        assert_int_equal(alone, bit);
     }
     return n_allowed > 0 ? allowed[below((uint32_t)n_allowed)] : -1;
 }
@@ -393,12 +461,13 @@ static void check_forced(pith_matcher *matcher, char *text, size_t n) {
 }
 
 static void check_text(pith_matcher *matcher) {
-    char text[MAX_TEXT + 16];
+    char text[MAX_TEXT + 32];
     size_t lengths[MAX_TEXT + 1] = {0}, n = 0;
     for (int step = 0; step < 12; step++) {
         size_t at = lengths[n];
-        if (at > MAX_TEXT - 20) break;
+        if (at > MAX_TEXT - 24) break;
         int32_t id = check_ids(matcher, text, at);
+        if (pith_matcher_failed(matcher) != NULL) break;
         check_forced(matcher, text, at);
         if (n > 0 && below(4) == 0) { /* back, and another way */
             size_t back = 1 + below((uint32_t)n);
@@ -444,8 +513,9 @@ static void test_allowed_is_start_of_language(void **state) {
     }
     uint64_t n = many != NULL ? strtoull(many, NULL, 10) : 600;
     for (uint64_t seed = 1; seed <= n; seed++) check_seed(seed, 1 << 22, &n_grammars);
-    print_message("%d of %d grammars were accepted\n", n_grammars, (int)n);
-    assert_true(n_grammars > 100);
+    print_message("%d of %d grammars were accepted, %d times the matcher gave up\n", n_grammars,
+                  (int)n, n_given_up);
+    assert_true(n_grammars > 100 && n_given_up <= n_grammars / 50);
 }
 
 int main(void) {

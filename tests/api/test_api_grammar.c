@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Promises of pith.h, "Constrained output": each kind of text becomes a grammar or is refused with a sentence that says where;
+ * misuse is an error, never a crash. Which texts a grammar then allows: tests/unit/sample. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+#include <pith.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void accepts(pith_grammar_kind kind, const char *text) {
+    pith_grammar *grammar = NULL;
+    pith_error error = {PITH_OK, ""};
+    pith_status status = pith_grammar_new(NULL, kind, text, strlen(text), &grammar, &error);
+    if (status != PITH_OK) print_message("%s: %s\n", text, error.text);
+    assert_int_equal(status, PITH_OK);
+    assert_non_null(grammar);
+    pith_grammar_free(grammar);
+}
+
+static void refuses(pith_grammar_kind kind, const char *text, pith_status expected,
+                    const char *part) {
+    pith_grammar *grammar = (pith_grammar *)(uintptr_t)1;
+    pith_error error = {PITH_OK, ""};
+    assert_int_equal(pith_grammar_new(NULL, kind, text, strlen(text), &grammar, &error), expected);
+    assert_null(grammar);
+    assert_int_equal(error.status, expected);
+    if (strstr(error.text, part) == NULL) print_message("%s: %s\n", text, error.text);
+    assert_non_null(strstr(error.text, part));
+    assert_int_equal(pith_grammar_new(NULL, kind, text, strlen(text), &grammar, NULL), expected);
+}
+
+static void test_each_kind_becomes_a_grammar(void **state) {
+    (void)state;
+    accepts(PITH_GRAMMAR_GBNF, "root ::= \"yes\" | \"no\"");
+    accepts(PITH_GRAMMAR_JSON_SCHEMA,
+            "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}}}");
+    accepts(PITH_GRAMMAR_REGEX, "[a-z]+@[a-z]+\\.(org|net)");
+    accepts(PITH_GRAMMAR_CHOICES, "yes\nno");
+    accepts(PITH_GRAMMAR_CHOICES, "yes\nno\n");
+    accepts(PITH_GRAMMAR_CHOICES, "");
+}
+
+static void test_faults_are_told_with_their_place(void **state) {
+    (void)state;
+    refuses(PITH_GRAMMAR_GBNF, "root ::= \"yes\n", PITH_ERROR_FORMAT, "line 1, column 10");
+    refuses(PITH_GRAMMAR_GBNF, "root ::= <think>", PITH_ERROR_FORMAT, "not one token");
+    refuses(PITH_GRAMMAR_JSON_SCHEMA, "{\"type\": ", PITH_ERROR_FORMAT, "");
+    refuses(PITH_GRAMMAR_REGEX, "a(b", PITH_ERROR_FORMAT, "");
+}
+
+static void test_misuse(void **state) {
+    (void)state;
+    pith_grammar *grammar = NULL;
+    pith_error error = {PITH_OK, ""};
+    assert_int_equal(pith_grammar_new(NULL, PITH_GRAMMAR_GBNF, NULL, 3, &grammar, &error),
+                     PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "text"));
+    assert_int_equal(pith_grammar_new(NULL, PITH_GRAMMAR_GBNF, "root ::= .", 10, NULL, &error),
+                     PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "out"));
+    assert_int_equal(pith_grammar_new(NULL, (pith_grammar_kind)4, "x", 1, &grammar, &error),
+                     PITH_ERROR_ARGUMENT);
+    assert_int_equal(pith_grammar_new(NULL, (pith_grammar_kind)-1, "x", 1, &grammar, NULL),
+                     PITH_ERROR_ARGUMENT);
+    assert_null(grammar);
+    pith_grammar_free(NULL);
+}
+
+static void test_size_limit(void **state) {
+    (void)state;
+    const size_t most = 1 << 20; /* pith.h says 1 MiB */
+    char *text = malloc(most + 1);
+    pith_grammar *grammar = NULL;
+    pith_error error = {PITH_OK, ""};
+    assert_non_null(text);
+    memset(text, 'a', most + 1);
+    for (size_t i = 40; i < most; i += 41) text[i] = '\n';
+    assert_int_equal(pith_grammar_new(NULL, PITH_GRAMMAR_CHOICES, text, most, &grammar, &error),
+                     PITH_OK);
+    pith_grammar_free(grammar);
+    assert_int_equal(pith_grammar_new(NULL, PITH_GRAMMAR_CHOICES, text, most + 1, &grammar, &error),
+                     PITH_ERROR_LIMIT);
+    free(text);
+}
+
+static void test_tokens_of_a_model(void **state) {
+    (void)state;
+    const char *root = getenv("PITH_SOURCE_DIR");
+    char path[1024], text[256];
+    pith_model *model = NULL;
+    pith_grammar *grammar = NULL;
+    pith_error error = {PITH_OK, ""};
+    snprintf(path, sizeof path, "%s/tests/data/arch/llama-moe.gguf", root ? root : ".");
+    assert_int_equal(pith_model_open(path, NULL, &model, &error), PITH_OK);
+    int n_named = 0;
+    for (int32_t id = 0; id < pith_model_describe(model).n_vocab; id++) {
+        const char *piece = pith_token_piece(model, id);
+        size_t size = piece != NULL ? strlen(piece) : 0;
+        if (size < 3 || size > 100 || piece[0] != '<' || piece[1] == '[' ||
+            strchr(piece, '>') != piece + size - 1)
+            continue;
+        snprintf(text, sizeof text, "root ::= %s", piece);
+        assert_int_equal(
+            pith_grammar_new(model, PITH_GRAMMAR_GBNF, text, strlen(text), &grammar, &error),
+            PITH_OK);
+        pith_grammar_free(grammar);
+        n_named++;
+    }
+    print_message("%d tokens named\n", n_named);
+    assert_int_equal(pith_grammar_new(model, PITH_GRAMMAR_GBNF, "root ::= <no such token>", 24,
+                                      &grammar, &error),
+                     PITH_ERROR_FORMAT);
+    pith_model_close(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_kind_becomes_a_grammar),
+        cmocka_unit_test(test_faults_are_told_with_their_place),
+        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_size_limit),
+        cmocka_unit_test(test_tokens_of_a_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
