@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST = 32, CONTEXT = 1024 };
 
@@ -62,41 +61,21 @@ static void start(talk *t, const pith_model *model, int which, int n_tokens) {
     check(pith_reply_new(t->session, t->sampler, ids, n_ids, &options, &t->reply, &error), &error);
 }
 
-static double now(void) {
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Tokens a second that n replies make together, prompts left out. */
 static double run(pith_engine *engine, const pith_model *model, talk *talks, int n, int n_tokens) {
     pith_error error = {0};
-    size_t n_running = 0, n_made = 0;
+    size_t n_running = 0;
+    double rate = 0;
     for (int i = 0; i < n; i++) start(&talks[i], model, i, n_tokens);
-    for (bool reading = true; reading;) { /* until every reply has begun */
-        check(pith_engine_step(engine, &n_running, &error), &error);
-        reading = false;
-        for (int i = 0; i < n; i++) {
-            pith_generation made;
-            check(pith_reply_result(talks[i].reply, &made, &error), &error);
-            reading = reading || made.n_predicted == 0;
-        }
-    }
+    do check(pith_engine_step(engine, &n_running, &error), &error);
+    while (n_running > 0);
     for (int i = 0; i < n; i++) {
         pith_generation made;
         check(pith_reply_result(talks[i].reply, &made, &error), &error);
-        n_made -= made.n_predicted;
-    }
-    double begun = now();
-    while (n_running > 0) check(pith_engine_step(engine, &n_running, &error), &error);
-    double seconds = now() - begun;
-    for (int i = 0; i < n; i++) {
-        pith_generation made;
-        check(pith_reply_result(talks[i].reply, &made, &error), &error);
-        n_made += made.n_predicted;
+        rate += (double)(made.n_predicted - 1) / made.predicted_ms * 1e3;
         pith_reply_free(talks[i].reply);
     }
-    return (double)n_made / seconds;
+    return rate;
 }
 
 int main(int argc, char **argv) {

@@ -27,9 +27,9 @@ static json_t *note_list(const char *notes, const char *cache_note, const pith_g
     json_t *list = json_array();
     if (cache_note[0]) json_array_append_new(list, pith_cli_json_string(cache_note));
     if (made->n_dropped > 0)
-        json_array_append_new(
-            list,
-            json_sprintf("%zu tokens were dropped to stay within the context", made->n_dropped));
+        json_array_append_new(list,
+                              json_sprintf("%d tokens were dropped to stay within the context",
+                                           (int)made->n_dropped));
     for (const char *at = notes ? notes : ""; *at;) {
         size_t size = strcspn(at, "\n");
         json_array_append_new(list, pith_cli_json_text(at, size));
@@ -41,7 +41,7 @@ static json_t *note_list(const char *notes, const char *cache_note, const pith_g
 static json_t *logprob_json(const pith_model *model, pith_logprob one) {
     size_t size = 0;
     const char *text = pith_token_text(model, one.id, &size);
-    json_t *number = isfinite(one.logprob) ? json_real(one.logprob) : json_null();
+    json_t *number = one.logprob > -HUGE_VAL ? json_real(one.logprob) : json_null();
     return json_pack("{s:i, s:o, s:o}", "id", one.id, "text",
                      pith_cli_json_text(text ? text : "", size), "logprob", number);
 }

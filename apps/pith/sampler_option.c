@@ -100,7 +100,7 @@ static size_t find_number(const char *word, float *bias) {
         double value = strtod(word + at, &end);
         if (*end != 0 || end == word + at) continue;
         *bias = (float)value;
-        bool is_ban = isinf(value) && value < 0;
+        bool is_ban = value <= -HUGE_VAL;
         return is_ban || fabs(value) <= 1e30 ? at : 0;
     }
     return 0;

@@ -255,7 +255,7 @@ def case_ctrl_c_stops_a_reply_and_the_conversation_goes_on():
 
 
 def case_ctrl_c_while_the_conversation_is_read():
-    t = Terminal("chat", "-m", default_model(), "--step", 64)
+    t = Terminal("chat", "-m", default_model(), "--cache", "off", "--step", 64)
     t.wait_for(r"> $")
     with tempfile.TemporaryDirectory(prefix="pith-chat-") as folder:
         path = os.path.join(folder, "c.json")
@@ -278,7 +278,7 @@ def case_run_tells_progress_and_stops_before_the_first_token():
     with tempfile.TemporaryDirectory(prefix="pith-chat-") as folder:
         path = os.path.join(folder, "p.txt")
         open(path, "w", encoding="utf-8").write("word " * 3900)
-        t = Terminal("run", "-m", default_model(), "--raw", "--step", 64, "-n", 4, "--file", path)
+        t = Terminal("run", "-m", default_model(), "--raw", "--cache", "off", "--step", 64, "-n", 4, "--file", path)
         t.wait_for(r"reading the prompt: +\d+ %, \d+ s left", 30)
         t.send(CTRL_C)
         expect(t.left() == 1 and "stopped before the first token" in t.plain(), t.process.returncode, t.plain())
@@ -291,7 +291,7 @@ def case_a_second_ctrl_c_ends_the_program():
         open(path, "w", encoding="utf-8").write("word " * 3900)
         codes = []
         for _ in range(3):
-            t = Terminal("run", "-m", default_model(), "--raw", "-n", 4, "--step", 256, "--file", path)
+            t = Terminal("run", "-m", default_model(), "--raw", "--cache", "off", "-n", 4, "--step", 256, "--file", path)
             t.wait_for(r"reading the prompt", 60)
             os.kill(t.process.pid, signal.SIGINT)
             os.kill(t.process.pid, signal.SIGSTOP)

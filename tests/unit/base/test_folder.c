@@ -110,9 +110,9 @@ static void every_change_changes_the_sum(void **state) {
         uint64_t sum = pith_checksum(data, size);
         assert_true(sum != pith_checksum(data, size + 1));
         for (size_t i = 0; i < size; i++) {
-            data[i] ^= 1u << (i % 8);
+            data[i] = (uint8_t)(data[i] ^ 1u << (i % 8));
             assert_true(sum != pith_checksum(data, size));
-            data[i] ^= 1u << (i % 8);
+            data[i] = (uint8_t)(data[i] ^ 1u << (i % 8));
         }
         assert_true(sum == pith_checksum(data, size));
     }

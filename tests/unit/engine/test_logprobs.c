@@ -97,7 +97,11 @@ static pith_generation reply(float temperature, pith_draft draft, int32_t n_top,
                      PITH_OK);
     pith_id_span ids = {prompt, N_PROMPT};
     assert_int_equal(pith_reply_open(session, sampler, ids, &options, &made, NULL), PITH_OK);
-    while (!pith_reply_is_made(made)) pith_engine_advance(engine);
+    while (!pith_reply_is_made(made)) {
+        /* Steps of any rows take the same: guesses are made however fast the machine is. */
+        for (int i = 1; i <= PITH_PACE_ROWS; i++) engine->pace.ns[i] = 1e9;
+        pith_engine_advance(engine);
+    }
     assert_int_equal(pith_reply_outcome(made, &out, NULL), PITH_OK);
     pith_reply_close(made);
     pith_sample_free(sampler);

@@ -128,7 +128,7 @@ static void changed_bytes_are_found(void **state) {
     pith_prefix_file file;
     uint8_t buffer[1 << 14];
     for (size_t i = 0; i < f->size; i++) {
-        f->bytes[i] ^= 1u << (i % 8);
+        f->bytes[i] = (uint8_t)(f->bytes[i] ^ (1u << (i % 8)));
         pith_status status = open_bytes(f->bytes, f->size, &f->layout, KEY, &file);
         if (i < FRONT) {
             assert_int_equal(status, PITH_ERROR_FORMAT);
@@ -144,7 +144,7 @@ static void changed_bytes_are_found(void **state) {
             assert_int_equal(n_bad, 1);
             pith_prefix_file_close(&file);
         }
-        f->bytes[i] ^= 1u << (i % 8);
+        f->bytes[i] = (uint8_t)(f->bytes[i] ^ (1u << (i % 8)));
     }
 }
 

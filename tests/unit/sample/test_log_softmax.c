@@ -45,7 +45,7 @@ static void compare(const float *row, int32_t n, size_t n_top) {
         assert_int_equal(pith_sample_logprobs(row, (size_t)n, id, &logprob, top, n_top), want);
         assert_int_equal(top[want].id, -7); /* no more than told is written */
         if (id < 0 || id >= n || !(row[id] > -INFINITY)) {
-            assert_true(isinf(logprob) && logprob < 0);
+            assert_true(logprob <= -HUGE_VAL);
             continue;
         }
         long double exact = value_at(row, id) - value_at(row, order[0]) - logl(total);
