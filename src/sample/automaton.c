@@ -328,6 +328,7 @@ static pith_status make_product(product *p, pith_automaton *out, pith_error *err
         status = fill_row(p, s, out, error);
     }
     pith_tuple_table_deinit(&p->pairs);
+    out->steps = (uint64_t)out->n_states * out->n_classes * 4;
     if (status == PITH_OK) status = pith_automaton_trim(out, error);
     if (status != PITH_OK) pith_automaton_deinit(out);
     return status;

@@ -7,8 +7,7 @@
  *   grammar
  *
  * Automata over the same alphabet can be combined. State 0 is the dead one; every other state can
- * still reach an accepting one. Limits hold on states, cells and work, so no expression explodes.
- * */
+ * still reach an accepting one. Limits hold on states, cells and work. */
 #ifndef PITH_SAMPLE_AUTOMATON_H
 #define PITH_SAMPLE_AUTOMATON_H
 
@@ -33,6 +32,7 @@ typedef struct pith_automaton {
     uint32_t start; /* 0: nothing is accepted */
     uint32_t *next; /* [n_states, n_classes] */
     bool *accepts;  /* [n_states] */
+    uint64_t steps; /* that making it took */
 } pith_automaton;
 
 typedef enum pith_automaton_rule {

@@ -377,6 +377,7 @@ pith_status pith_automaton_of(const pith_regex *regex, const pith_alphabet *alph
     *out = (pith_automaton){.n_classes = alphabet->n_classes};
     (void)make(&m, search, out);
     if (m.status == PITH_OK) m.status = pith_automaton_trim(out, error);
+    out->steps = m.steps + (uint64_t)out->n_states * out->n_classes;
     if (m.status != PITH_OK) pith_automaton_deinit(out);
     pith_free(m.parts);
     pith_free(m.fragments);

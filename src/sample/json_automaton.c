@@ -161,5 +161,5 @@ pith_status pith_json_write_automaton(pith_json_text *text, const pith_automaton
     pith_free(w.nodes);
     pith_free(w.steps);
     pith_free(w.choices);
-    return good ? PITH_OK : pith_fail_memory(error, "a string of a grammar", n);
+    return good && !text->failed ? PITH_OK : pith_fail_memory(error, "a string of a grammar", n);
 }

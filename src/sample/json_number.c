@@ -12,8 +12,8 @@
  *                               (tight below)         (tight above)
  *
  * Below 0 the same is done with the bounds exchanged. Between excluded bounds a number has so few
- * digits behind the point that it differs from the bound as a double too. Read next:
- * number_order.c.
+ * digits behind the point that it differs from the bound as a double too.
+ * Read next: number_order.c.
  */
 #include "sample/json_text.h"
 
@@ -184,7 +184,7 @@ static pith_grammar_node write_magnitude(pith_json_text *text, const magnitude *
     size_t n = 0;
     size_t n_after = ((size_t)b->n_whole + 1) * 4 * b->multiple;
     w.after = pith_alloc_array(n_after, sizeof *w.after);
-    if (w.after == NULL) return 0;
+    if (w.after == NULL) return pith_json_fail(text);
     write_part(&w);
     write_whole(&w);
     for (uint32_t length = b->min->n_whole; length <= b->n_whole; length++) {

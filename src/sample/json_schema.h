@@ -28,7 +28,7 @@ enum {
     PITH_SCHEMA_MAX_SHAPES = 1 << 17,
     PITH_SCHEMA_MAX_BRANCHES = 1024, /* alternatives of one set */
     PITH_SCHEMA_MAX_NESTING = 128,   /* of schemas and values while checking a value */
-    PITH_SCHEMA_MAX_STEPS = 1 << 24, /* of resolving alternatives and checking values */
+    PITH_SCHEMA_MAX_STEPS = 1 << 25, /* of resolving alternatives and checking values */
     PITH_SCHEMA_MAX_PATTERNS = 4     /* of patternProperties that meet in one object */
 };
 
@@ -135,7 +135,8 @@ typedef struct pith_schema {
     uint32_t *queue;  /* [n_queue] sets whose rules are to be written, in turn */
     uint32_t n_queue, queue_capacity;
     uint64_t steps;
-    uint32_t depth; /* of pith_schema_validate in itself */
+    uint32_t depth;  /* of pith_schema_validate in itself */
+    uint32_t listed; /* the value to be checked comes from the enum of this node */
 } pith_schema;
 
 /* ---- json_schema_set.c: what the others are made of ---- */

@@ -110,8 +110,8 @@ static pith_schema_property *find_property(pith_schema *schema, uint32_t index, 
     return NULL;
 }
 
-/* What the key's value must satisfy from now on; PITH_SCHEMA_NONE: the one node `other` alone
- * cannot be told. */
+/* The set of what satisfies `own` and not `other`; PITH_SCHEMA_NONE where `other` is several
+ * schemas, of which it would be enough to break one. */
 static bool negate_set(pith_schema *schema, uint32_t own, uint32_t other, uint32_t *result) {
     uint32_t n, n_other;
     const uint32_t *others = pith_tuple_get(&schema->set_table, other, &n_other);
@@ -319,7 +319,7 @@ bool pith_schema_keep_apart(pith_schema *schema, uint32_t *index, pith_words *st
     *strings = (pith_words){schema->n_words, 0};
     if (against.n == 0) return true;
     if (!copy_shape(schema, index)) return false;
-    uint32_t shape = *index;
+    uint32_t shape = *index, n_sets = schema->set_table.n;
     for (uint32_t i = 0; i < against.n; i++) {
         uint32_t node = schema->words[against.first + i];
         uint32_t set = pith_schema_set_of(schema, &node, 1);
@@ -331,5 +331,6 @@ bool pith_schema_keep_apart(pith_schema *schema, uint32_t *index, pith_words *st
             if (!apart) return refuse(schema, node);
         }
     }
+    if (schema->set_table.n == n_sets) return true;
     return pith_schema_expand_all(schema) && pith_schema_settle(schema);
 }

@@ -51,6 +51,7 @@ static bool name_fits(pith_schema *schema, const pith_schema_shape *shape, const
 bool pith_schema_set_of_key(pith_schema *schema, const pith_schema_shape *shape, const char *key,
                             uint32_t *set, bool *written) {
     uint32_t matched = 0;
+    if (!pith_schema_work(schema, 1 + shape->object.n_properties / 16)) return false;
     for (uint32_t i = 0; i < shape->object.n_properties; i++) {
         const pith_schema_property *p = &schema->properties[shape->object.first_property + i];
         if (strcmp(p->key, key) != 0) continue;
@@ -175,7 +176,7 @@ static bool sets_disjoint(question q, uint32_t a, uint32_t b, bool *disjoint) {
     pith_schema_set first = q.schema->sets[a], second = q.schema->sets[b];
     *disjoint = !first.satisfiable || !second.satisfiable;
     if (*disjoint || a == b || q.depth >= MAX_DEPTH) return true;
-    if (!pith_schema_work(q.schema, (uint64_t)first.n_shapes * second.n_shapes * 16)) return false;
+    if (!pith_schema_work(q.schema, (uint64_t)first.n_shapes * second.n_shapes * 4)) return false;
     q.depth++;
     *disjoint = true;
     for (uint32_t i = 0; i < first.n_shapes && *disjoint; i++) {

@@ -86,6 +86,22 @@ static bool push_choice(expansion *e, draft *d, uint32_t entry, uint32_t node, u
     return push(e, &d->choices, entry) && push(e, &d->choices, node) && push(e, &d->choices, place);
 }
 
+/* The schema must not hold. One that is about kinds alone is settled here. */
+static bool go_against(expansion *e, draft *d, uint32_t node) {
+    const pith_schema_node *n = &e->schema->tree.nodes[node];
+    const uint8_t numbers = PITH_KIND_INTEGER | PITH_KIND_FRACTION;
+    if (json_is_false(n->json)) return true;
+    if (!n->has_force) d->kinds = 0;
+    if (!n->only_type) return push(e, &d->against, node);
+    uint8_t left = d->kinds & (uint8_t)~n->kinds;
+    if ((left & numbers) == PITH_KIND_FRACTION) { /* there is no shape of these alone */
+        left |= d->kinds & PITH_KIND_INTEGER;
+        if (left & PITH_KIND_INTEGER && !push(e, &d->against, node)) return false;
+    }
+    d->kinds = left;
+    return true;
+}
+
 /* What the keyword means for the draft; entry: its number. */
 static bool look_at_word(expansion *e, draft *d, uint32_t node, uint32_t entry) {
     const pith_schema_tree *tree = &e->schema->tree;
@@ -100,9 +116,7 @@ static bool look_at_word(expansion *e, draft *d, uint32_t node, uint32_t entry) 
         return true;
     case PITH_WORD_ANY_OF:
     case PITH_WORD_ONE_OF: return push_choice(e, d, entry, node, 0);
-    case PITH_WORD_NOT:
-        if (!tree->nodes[word->child].has_force) d->kinds = 0;
-        return push(e, &d->against, word->child);
+    case PITH_WORD_NOT: return go_against(e, d, word->child);
     case PITH_WORD_IF:
         if (pith_schema_entry_of(tree, node, PITH_WORD_THEN) == NULL &&
             pith_schema_entry_of(tree, node, PITH_WORD_ELSE) == NULL) {
@@ -161,10 +175,11 @@ static bool choose_list(expansion *e, const draft *from, const pith_schema_entry
         if (json_is_false(child->json) || !(child->kinds & from->kinds)) continue;
         draft *d = branch_off(e, from);
         if (d == NULL || !push(e, &d->waiting, word->child + i)) return false;
+        d->kinds &= child->kinds;
         for (uint32_t k = 0; k < word->n_children && word->word == PITH_WORD_ONE_OF; k++) {
             const pith_schema_node *other = &e->schema->tree.nodes[word->child + k];
             if (k == i || !(other->kinds & child->kinds & from->kinds)) continue;
-            if (!push(e, &d->against, word->child + k)) return false;
+            if (!go_against(e, d, word->child + k)) return false;
         }
     }
     return true;
@@ -176,7 +191,7 @@ static bool choose_if(expansion *e, const draft *from, const pith_schema_entry *
     const pith_schema_entry *then = pith_schema_entry_of(tree, node, PITH_WORD_THEN);
     const pith_schema_entry *other = pith_schema_entry_of(tree, node, PITH_WORD_ELSE);
     draft *d = branch_off(e, from);
-    if (d == NULL || !push(e, &d->against, word->child)) return false;
+    if (d == NULL || !go_against(e, d, word->child)) return false;
     if (other != NULL && !push(e, &d->waiting, other->child)) return false;
     d = branch_off(e, from);
     if (d == NULL || !push(e, &d->waiting, word->child)) return false;

@@ -145,7 +145,10 @@ static bool read_patterns(collection *c, const pith_schema_entry *entry, uint32_
 static void read_unevaluated(collection *c, const pith_schema_entry *entry, uint32_t node) {
     uint32_t n;
     const uint32_t *nodes = pith_tuple_get(&c->schema->set_table, c->branch->set, &n);
-    bool alone = n == 1 && nodes[0] == node;
+    bool alone = true;
+    for (uint32_t i = 0; i < n; i++) {
+        alone = alone && (nodes[i] == node || c->schema->tree.nodes[nodes[i]].made);
+    }
     if (json_is_true(entry->value)) return;
     if (!json_is_false(entry->value) || !alone) {
         pith_schema_refuse(c->shape, node, entry->word,
@@ -179,12 +182,17 @@ static bool read_word(collection *c, uint32_t owner, const pith_schema_entry *en
     }
 }
 
+/* `properties` of all schemas come first: they give the order. */
 static bool read_all(collection *c) {
-    for (uint32_t i = 0; i < c->branch->n_nodes; i++) {
-        uint32_t node = c->branch->nodes[i];
-        for (uint32_t k = 0; k < c->schema->tree.nodes[node].n_entries; k++) {
-            uint32_t at = c->schema->tree.nodes[node].first_entry + k;
-            if (!read_word(c, i, &c->schema->tree.entries[at])) return false;
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < c->branch->n_nodes; i++) {
+            uint32_t node = c->branch->nodes[i];
+            for (uint32_t k = 0; k < c->schema->tree.nodes[node].n_entries; k++) {
+                uint32_t at = c->schema->tree.nodes[node].first_entry + k;
+                const pith_schema_entry *entry = &c->schema->tree.entries[at];
+                bool first = entry->word == PITH_WORD_PROPERTIES;
+                if (first == (round == 0) && !read_word(c, i, entry)) return false;
+            }
         }
     }
     return true;

@@ -139,10 +139,16 @@ bool pith_schema_set_is_false(const pith_schema *schema, uint32_t set) {
 
 /* ---- patterns ---- */
 
+enum { PROPERTY_WORK = 1 << 17 }; /* what finding the characters of a \p{...} counts as */
+
 static bool read_pattern(pith_schema *schema, pith_schema_pattern *pattern, pith_span text) {
     pith_error reason = {0};
     pith_status status = pith_regex_parse(text, &pattern->regex, &reason);
     if (status == PITH_OK) {
+        if (!pith_schema_work(schema, text.size + PROPERTY_WORK * pattern->regex.n_properties)) {
+            pith_regex_deinit(&pattern->regex);
+            return false;
+        }
         pattern->anchored = pattern->anchored || pith_regex_is_anchored(&pattern->regex);
         return true;
     }
@@ -188,6 +194,7 @@ bool pith_schema_matches(pith_schema *schema, uint32_t pattern, pith_span string
             return pith_schema_fail(&schema->tree, status, p->node, p->word, reason.text);
         }
         p->has_automaton = true;
+        if (!pith_schema_work(schema, p->automaton.steps / 8)) return false;
     }
     *matches = pith_automaton_accepts(&p->automaton, &p->alphabet, string);
     return pith_schema_work(schema, string.size + 1);

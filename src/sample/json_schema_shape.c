@@ -73,7 +73,6 @@ static bool push_shape(pith_schema *schema, const pith_schema_branch *branch,
     shape->against.first = schema->n_words;
     for (uint32_t i = 0; i < branch->n_against; i++) {
         uint32_t node = branch->against[i];
-        if (json_is_false(schema->tree.nodes[node].json)) continue;
         if (!(schema->tree.nodes[node].kinds & kinds)) continue;
         if (!pith_schema_push_word(schema, node)) return false;
         shape->against.n++;
@@ -116,11 +115,13 @@ static bool add_values(pith_schema *schema, const pith_schema_branch *branch, ui
     pith_schema_shape shape = begin_shape(branch, PITH_SHAPE_VALUES);
     shape.values.first = schema->n_values;
     bool is_list = entry->word == PITH_WORD_ENUM;
+    schema->listed = is_list ? node : PITH_SCHEMA_NONE;
     size_t n = is_list ? json_array_size(entry->value) : 1;
     for (size_t i = 0; i < n; i++) {
         const json_t *value = is_list ? json_array_get(entry->value, i) : entry->value;
         if (!offer_value(schema, branch, value, true, &shape.values)) return false;
     }
+    schema->listed = PITH_SCHEMA_NONE;
     if (shape.values.n > 0) return push_shape(schema, branch, &shape);
     pith_schema_note_conflict(schema, branch, node, entry->word);
     return true;

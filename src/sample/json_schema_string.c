@@ -15,7 +15,8 @@
 
 #include "base/memory.h"
 
-enum { AUTOMATON_STEPS = 1 << 12 }; /* what making one counts as */
+/* What steps of automata count as: a budget of a second or so. */
+enum { AUTOMATON_SHARE = 8, ALPHABET_WORK = 1 << 10, TOO_LARGE_WORK = 1 << 20 };
 
 /* The expressions of one question and what has been made of them so far. */
 typedef struct work {
@@ -105,7 +106,7 @@ static bool make_alphabet(work *w, const pith_words *lists, size_t n_lists) {
     }
     bool good = done(w, pith_alphabet_of(all, n, &w->alphabet, &w->reason)) &&
                 done(w, pith_automaton_of_all(&w->alphabet, &w->all, &w->reason)) &&
-                pith_schema_work(schema, AUTOMATON_STEPS);
+                pith_schema_work(schema, ALPHABET_WORK + w->alphabet.n_ranges);
     pith_free((void *)all);
     return good;
 }
@@ -121,13 +122,17 @@ static bool combine(work *w, pith_automaton *made, pith_automaton *other,
     if (!good) return false;
     pith_automaton_deinit(made);
     *made = both;
-    return true;
+    return pith_schema_work(w->schema, both.steps / AUTOMATON_SHARE);
 }
 
 static bool with_regex(work *w, pith_automaton *made, const pith_regex *regex, bool search,
                        pith_automaton_rule rule) {
     pith_automaton one;
     if (!done(w, pith_automaton_of(regex, &w->alphabet, search, &one, &w->reason))) return false;
+    if (!pith_schema_work(w->schema, one.steps / AUTOMATON_SHARE)) {
+        pith_automaton_deinit(&one);
+        return false;
+    }
     return combine(w, made, &one, rule);
 }
 
@@ -162,7 +167,7 @@ static bool make_shape(work *w, const pith_schema_shape *shape, uint32_t literal
     }
     pith_automaton_deinit(made);
     *made = bounded;
-    return true;
+    return pith_schema_work(w->schema, bounded.steps / AUTOMATON_SHARE);
 }
 
 static bool write(work *w, const pith_automaton *made, pith_grammar_node *out, bool *nothing) {
@@ -293,7 +298,9 @@ bool pith_schema_strings_disjoint(pith_schema *schema, const pith_schema_shape *
                 make_shape(&w, b, 0, &other) && combine(&w, &made, &other, PITH_AUTOMATON_BOTH);
     if (good) *disjoint = made.start == 0;
     /* too large to tell: then it is not certain */
-    if (!good && w.status == PITH_ERROR_LIMIT) good = true;
+    if (!good && w.status == PITH_ERROR_LIMIT && schema->tree.status == PITH_OK) {
+        good = pith_schema_work(schema, TOO_LARGE_WORK);
+    }
     if (!good) (void)report(&w, a->node, PITH_WORD_NONE);
     pith_automaton_deinit(&made);
     work_deinit(&w);

@@ -120,6 +120,7 @@ typedef struct pith_schema_node {
     bool checked;      /* it and all below have been */
     bool has_force;    /* some keyword says something about values */
     bool only_ref;     /* $ref is the only one that does */
+    bool only_type;    /* `type` is the only one that does */
     bool made;         /* not of the text: its `properties` describe nothing */
 } pith_schema_node;
 

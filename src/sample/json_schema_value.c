@@ -316,7 +316,11 @@ static bool check_any(const check *c, bool *valid) {
     case PITH_WORD_TYPE:
         *valid = c->schema->tree.nodes[c->node].kinds & pith_schema_kind_of(c->value);
         return true;
-    case PITH_WORD_ENUM: *valid = is_listed(c->entry.value, c->value); return true;
+    case PITH_WORD_ENUM:
+        /* a value of a long list is not looked for in that list */
+        if (c->node == c->schema->listed && c->schema->depth == 1) return true;
+        *valid = is_listed(c->entry.value, c->value);
+        return pith_schema_work(c->schema, json_array_size(c->entry.value));
     case PITH_WORD_CONST: *valid = pith_schema_equal(c->entry.value, c->value); return true;
     case PITH_WORD_REF:
         return pith_schema_validate(c->schema, c->schema->tree.nodes[c->node].ref, c->value, valid);

@@ -156,18 +156,21 @@ bool pith_schema_read_word(pith_schema_tree *tree, uint32_t node, const char *na
 
 void pith_schema_settle_node(pith_schema_tree *tree, uint32_t node) {
     pith_schema_node *n = &tree->nodes[node];
-    bool has_ref = false, has_other = false;
+    bool has_ref = false, has_type = false, has_other = false;
     for (uint32_t i = 0; i < n->n_entries; i++) {
         const pith_schema_entry *entry = &tree->entries[n->first_entry + i];
         pith_schema_form form = words[entry->word].form;
-        if (entry->word == PITH_WORD_TYPE) n->kinds &= kinds_of(entry->value);
-        if (form == PITH_FORM_REF) {
+        if (form == PITH_FORM_TYPE) {
+            n->kinds &= kinds_of(entry->value);
+            has_type = true;
+        } else if (form == PITH_FORM_REF) {
             has_ref = true;
         } else if (form != PITH_FORM_NOTE && form != PITH_FORM_DEFS && form != PITH_FORM_ID &&
                    form != PITH_FORM_NAME) {
             has_other = true;
         }
     }
-    n->has_force = has_ref || has_other;
-    n->only_ref = has_ref && !has_other;
+    n->has_force = has_ref || has_type || has_other;
+    n->only_ref = has_ref && !has_type && !has_other;
+    n->only_type = has_type && !has_ref && !has_other;
 }

@@ -15,6 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
+pith_grammar_node pith_json_fail(pith_json_text *text) {
+    text->failed = true;
+    return 0;
+}
+
 static pith_grammar_node class_of(pith_json_text *text, const pith_code_range *ranges, size_t n) {
     return pith_grammar_class(text->builder, ranges, n, false);
 }
@@ -100,7 +105,8 @@ static pith_grammar_node make_plain(pith_json_text *text, const pith_code_set *s
             if (first <= last) pith_code_set_add(&rest, first, last);
         }
     }
-    pith_grammar_node node = rest.failed ? 0 : class_of(text, rest.ranges, rest.n);
+    pith_grammar_node node =
+        rest.failed ? pith_json_fail(text) : class_of(text, rest.ranges, rest.n);
     pith_code_set_deinit(&rest);
     return node;
 }
@@ -140,14 +146,14 @@ pith_grammar_node pith_json_write_set(pith_json_text *text, const pith_code_set 
     bool is_new;
     uint32_t number = pith_tuple_intern(&text->sets, (const uint32_t *)set->ranges,
                                         (uint32_t)set->n * 2, &is_new);
-    if (number == PITH_TUPLE_NONE) return 0;
+    if (number == PITH_TUPLE_NONE) return pith_json_fail(text);
     if (!is_new) return text->set_nodes[number];
     if (number >= text->set_capacity) {
         uint32_t capacity = text->set_capacity ? text->set_capacity * 2 : 16;
         pith_grammar_node *nodes = pith_realloc(text->set_nodes, capacity * sizeof *nodes);
         if (nodes == NULL) {
             pith_tuple_table_deinit(&text->sets);
-            return 0;
+            return pith_json_fail(text);
         }
         text->set_nodes = nodes;
         text->set_capacity = capacity;
@@ -176,8 +182,9 @@ pith_grammar_node pith_json_write_string(pith_json_text *text, const char *data,
         }
     }
     pith_buffer_append(&buffer, "\"", 1);
-    pith_grammar_node node =
-        buffer.failed ? 0 : pith_grammar_bytes(text->builder, buffer.data, buffer.size);
+    pith_grammar_node node = buffer.failed
+                                 ? pith_json_fail(text)
+                                 : pith_grammar_bytes(text->builder, buffer.data, buffer.size);
     pith_buffer_deinit(&buffer);
     return node;
 }
@@ -190,7 +197,8 @@ pith_grammar_node pith_json_write_lengths(pith_json_text *text, uint32_t min, ui
 
 static pith_grammar_node write_number(pith_json_text *text, const json_t *value) {
     char number[64];
-    return pith_json_number_text(value, number, sizeof number) ? pith_json_write(text, number) : 0;
+    bool good = pith_json_number_text(value, number, sizeof number);
+    return good ? pith_json_write(text, number) : pith_json_fail(text);
 }
 
 /* Lists and objects: brackets round the parts that `parts` holds. */
@@ -209,7 +217,7 @@ static pith_grammar_node write_members(pith_json_text *text, const json_t *value
     bool is_object = json_is_object(value);
     size_t size = is_object ? json_object_size(value) : json_array_size(value), n = 0;
     pith_grammar_node *parts = pith_alloc_array(size + 1, 4 * sizeof *parts);
-    if (parts == NULL) return 0;
+    if (parts == NULL) return pith_json_fail(text);
     void *at = is_object ? json_object_iter(object) : NULL;
     for (size_t i = 0; i < size; i++) {
         const json_t *member = is_object ? json_object_iter_value(at) : json_array_get(value, i);
@@ -265,7 +273,7 @@ pith_status pith_json_text_init(pith_json_text *text, pith_grammar_builder *buil
     text->any_string =
         as_rule(text, "string", pith_json_write_lengths(text, 0, PITH_GRAMMAR_UNBOUNDED));
     pith_code_set_deinit(&all);
-    return PITH_OK;
+    return text->failed ? pith_fail_memory(error, "a grammar of JSON", 0) : PITH_OK;
 }
 
 void pith_json_text_deinit(pith_json_text *text) {

@@ -35,13 +35,15 @@ typedef struct pith_json_text {
     pith_tuple_table sets;          /* ranges of the sets that have been written */
     pith_grammar_node *set_nodes;   /* [sets.n] */
     uint32_t set_capacity;
+    bool failed; /* an allocation failed: nodes were 0; to be checked once */
 } pith_json_text;
 
 pith_status pith_json_text_init(pith_json_text *text, pith_grammar_builder *builder,
                                 pith_error *error);
 void pith_json_text_deinit(pith_json_text *text);
 
-/* 0 without memory, as the builder's own functions give. */
+/* Without memory they give 0, as the builder's own functions do. */
+pith_grammar_node pith_json_fail(pith_json_text *text); /* notes it; gives 0 */
 pith_grammar_node pith_json_write(pith_json_text *text, const char *literal);
 pith_grammar_node pith_json_write_two(pith_json_text *text, pith_grammar_node a,
                                       pith_grammar_node b);

@@ -25,7 +25,10 @@ typedef enum pith_regex_kind {
     PITH_REGEX_END       /* $ */
 } pith_regex_kind;
 
-enum { PITH_REGEX_NONE = UINT32_MAX };
+enum {
+    PITH_REGEX_NONE = UINT32_MAX,
+    PITH_REGEX_MAX_PROPERTIES = 32 /* \p{...} of different names: each takes milliseconds */
+};
 
 typedef struct pith_regex_node {
     pith_regex_kind kind;
@@ -42,6 +45,7 @@ typedef struct pith_regex {
     uint32_t n, capacity;
     pith_code_set *sets; /* [n_sets], settled, each once */
     uint32_t n_sets, set_capacity;
+    uint32_t n_properties; /* \p{...} of different names */
 } pith_regex;
 
 /* Errors name the offset. On failure the tree is empty. */

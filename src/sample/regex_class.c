@@ -78,6 +78,29 @@ static bool read_unicode(pith_regex_parser *parser, size_t offset, uint32_t *cod
     return true;
 }
 
+/* The characters of a property, looked up once in an expression; NULL after a failure. */
+static const pith_code_set *find_property(pith_regex_parser *parser, pith_span name,
+                                          size_t offset) {
+    uint32_t n = parser->regex->n_properties;
+    pith_error reason = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        if (pith_span_equal(parser->names[i], name)) return &parser->properties[i];
+    }
+    if (n == PITH_REGEX_MAX_PROPERTIES) {
+        (void)pith_regex_fail(parser, PITH_ERROR_LIMIT, offset, "more than 32 Unicode properties");
+        return NULL;
+    }
+    pith_status status = pith_code_set_add_property(&parser->properties[n], name, &reason);
+    pith_code_set_settle(&parser->properties[n]);
+    if (status != PITH_OK) {
+        (void)pith_regex_fail(parser, status, offset, reason.text);
+        return NULL;
+    }
+    parser->names[n] = name;
+    parser->regex->n_properties++;
+    return &parser->properties[n];
+}
+
 /* Behind \p or \P. */
 static bool read_property(pith_regex_parser *parser, bool negated, size_t offset,
                           pith_code_set *set) {
@@ -88,16 +111,16 @@ static bool read_property(pith_regex_parser *parser, bool negated, size_t offset
     }
     if (close == NULL) return broken_escape(parser, offset);
     const char *start = text.data + parser->at + 1;
-    pith_code_set property = {0};
-    pith_error reason = {0};
-    pith_status status =
-        pith_code_set_add_property(&property, (pith_span){start, (size_t)(close - start)}, &reason);
-    pith_code_set_settle(&property);
-    if (negated) pith_code_set_negate(&property);
-    pith_code_set_add_all(set, &property);
-    pith_code_set_deinit(&property);
+    pith_span name = {start, (size_t)(close - start)};
+    const pith_code_set *property = find_property(parser, name, offset);
+    if (property == NULL) return false;
+    pith_code_set members = {0};
+    pith_code_set_add_all(&members, property);
+    if (negated) pith_code_set_negate(&members);
+    pith_code_set_add_all(set, &members);
+    pith_code_set_deinit(&members);
     parser->at = (size_t)(close - text.data) + 1;
-    return status == PITH_OK || pith_regex_fail(parser, status, offset, reason.text);
+    return true;
 }
 
 static bool refuse_escape(pith_regex_parser *parser, char c, size_t offset) {

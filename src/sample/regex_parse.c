@@ -47,6 +47,13 @@ bool pith_regex_fail(pith_regex_parser *parser, pith_status status, size_t offse
     return false;
 }
 
+void pith_regex_parser_deinit(pith_regex_parser *parser) {
+    for (uint32_t i = 0; i < PITH_REGEX_MAX_PROPERTIES; i++) {
+        pith_code_set_deinit(&parser->properties[i]);
+    }
+    pith_map_deinit(&parser->sets);
+}
+
 static bool no_memory(pith_regex_parser *parser) {
     return pith_regex_fail(parser, PITH_ERROR_MEMORY, 0, "");
 }
@@ -245,6 +252,11 @@ static bool quantify(pith_regex_parser *parser, frame *group) {
 
 /* ---- groups and items ---- */
 
+static bool is_name_sign(char c, bool inside) {
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || c == '_' || c == '$' || (inside && c >= '0' && c <= '9');
+}
+
 /* Behind "(?": what kind of group. */
 static bool open_special(pith_regex_parser *parser, size_t offset) {
     pith_span text = parser->text;
@@ -267,11 +279,8 @@ static bool open_special(pith_regex_parser *parser, size_t offset) {
                                "a group that begins with (? and neither : nor <name>");
     }
     size_t start = ++parser->at;
-    while (parser->at < text.size && text.data[parser->at] != '>') {
-        char e = text.data[parser->at++];
-        bool fits = (e >= 'a' && e <= 'z') || (e >= 'A' && e <= 'Z') || e == '_' || e == '$' ||
-                    (e >= '0' && e <= '9' && parser->at - 1 > start);
-        if (!fits) break;
+    while (parser->at < text.size && is_name_sign(text.data[parser->at], parser->at > start)) {
+        parser->at++;
     }
     if (parser->at == start || parser->at >= text.size || text.data[parser->at] != '>') {
         return pith_regex_fail(parser, PITH_ERROR_FORMAT, offset, "the group's name is broken");
@@ -382,7 +391,7 @@ pith_status pith_regex_parse(pith_span text, pith_regex *out, pith_error *error)
     group_stack stack = {0};
     (void)read_all(&parser, &stack);
     pith_free(stack.frames);
-    pith_map_deinit(&parser.sets);
+    pith_regex_parser_deinit(&parser);
     if (parser.status != PITH_OK) pith_regex_deinit(out);
     return parser.status;
 }
@@ -411,7 +420,7 @@ pith_status pith_regex_of_literals(const pith_span *texts, size_t n, pith_regex 
                                 .child = n > 0 ? group.first_alternative : PITH_REGEX_NONE};
         good = add_node(&parser, node, &root);
     }
-    pith_map_deinit(&parser.sets);
+    pith_regex_parser_deinit(&parser);
     if (!good) pith_regex_deinit(out);
     return parser.status;
 }

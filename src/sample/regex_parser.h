@@ -11,11 +11,14 @@ typedef struct pith_regex_parser {
     pith_span text;
     size_t at; /* byte */
     pith_regex *regex;
-    pith_map sets; /* ranges of a set -> its index in the tree */
+    pith_map sets;                              /* ranges of a set -> its index in the tree */
+    pith_span names[PITH_REGEX_MAX_PROPERTIES]; /* [regex->n_properties] of \p{...} */
+    pith_code_set properties[PITH_REGEX_MAX_PROPERTIES];
     pith_error *error;
     pith_status status;
 } pith_regex_parser;
 
+void pith_regex_parser_deinit(pith_regex_parser *parser); /* the tree stays */
 /* Returns false. */
 bool pith_regex_fail(pith_regex_parser *parser, pith_status status, size_t offset,
                      const char *what);

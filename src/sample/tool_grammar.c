@@ -260,7 +260,9 @@ static pith_status build(tool_writer *w, const json_t *tools, pith_grammar **out
     if (status != PITH_OK) return status;
     w->status = pith_json_text_init(&w->text, builder, w->error);
     if (w->status == PITH_OK && add_tools(w, tools)) {
-        w->status = pith_grammar_build(builder, write_reply(w), out, w->error);
+        pith_grammar_node reply = write_reply(w);
+        w->status = w->text.failed ? pith_fail_memory(w->error, "a grammar of tools", 0)
+                                   : pith_grammar_build(builder, reply, out, w->error);
     }
     pith_json_text_deinit(&w->text);
     pith_grammar_builder_free(builder);
