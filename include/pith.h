@@ -3,8 +3,8 @@
  * pith: run language models on the user's own device.
  *
  * This header is the whole public interface. Read it from top to bottom: errors, files, models,
- * text, engines and sessions, sampling, generation, measuring. The program `pith` is written with
- * it alone.
+ * text, engines and sessions, sampling, grammars, generation, measuring. The program `pith` is
+ * written with it alone.
  *
  * Rules that hold everywhere
  * - Functions that can fail return pith_status (0 = PITH_OK, negative = error) and describe the
@@ -299,6 +299,10 @@ typedef struct pith_engine_options {
     /* sum of the ranks of a session's adapters, each rounded up to 16, that there is workspace for;
      * 0: 64, negative: none */
     int32_t adapter_rank_limit;
+    /* A folder in which prompts that were read are kept, so that another start reads on from there
+     * ("Stored prompts" below); made where it is missing. NULL: none is kept. */
+    const char *cache_folder;
+    uint64_t cache_quota; /* bytes that the folder may take; 0: 1 GiB */
 } pith_engine_options;
 
 /* Bytes that pith_engine_new would allocate: KV and workspace, without weights. */
@@ -316,6 +320,8 @@ typedef struct pith_engine_info {
     uint64_t kv_bytes, workspace_bytes;
     int32_t decode_threads; /* of n_threads */
     int32_t adapter_rank_limit;
+    /* why nothing is kept in the cache folder, or less than there was; "" when all is well */
+    const char *cache_note;
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
 
@@ -335,6 +341,10 @@ PITH_API pith_status pith_session_append_rows(pith_session *session, const int32
 /* Forgets everything from position n_keep on. The next append continues there. The logits are
  * gone. */
 PITH_API pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error);
+/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache
+ * is shared until one of them writes. */
+PITH_API pith_status pith_session_fork(const pith_session *session, size_t n_keep,
+                                       pith_session **out, pith_error *error);
 PITH_API size_t pith_session_length(const pith_session *session);      /* tokens held */
 PITH_API const int32_t *pith_session_ids(const pith_session *session); /* [length] */
 /* [n_vocab] or NULL when there is no last row. */
@@ -409,9 +419,43 @@ PITH_API bool pith_session_adapter_at(const pith_session *session, size_t index,
 
 typedef struct pith_sampler pith_sampler;
 
-/* Applied in this order: penalties, temperature-independent cuts top-k, top-p, min-p, then
- * temperature, then the draw. A negative value in a field with a non-zero default switches that
- * stage off. */
+/* Added to a token's logit; -INFINITY bans the token. Biases of the same id add up. */
+typedef struct pith_logit_bias {
+    int32_t id;
+    float bias;
+} pith_logit_bias;
+
+/* How a token is drawn. The logits first get the biases; then come the stages, in this order unless
+ * `order` says another, each on what the one before left; l is a logit, p the softmax over what is
+ * left at that stage:
+ *
+ *   penalties    of ids among the last penalty_window tokens, c times:
+ *                l <- l <= 0 ? l * repeat_penalty : l / repeat_penalty;
+ *                l <- l - (c * frequency_penalty + presence_penalty)
+ *   dry          of an id that would go on with a verbatim repetition of L >= dry_allowed_length
+ *                tokens: l <- l - dry_multiplier * dry_base^(L - dry_allowed_length). Looked for
+ *                in the last dry_window tokens; never longer than the tokens after the last
+ *                sequence breaker, a string in their text. A token with a breaker in it is exempt
+ *   top_n_sigma  keeps l >= max - top_n_sigma * (standard deviation of all l)
+ *   top_k        keeps the top_k largest
+ *   typical      keeps the tokens whose surprise, -ln p, is nearest to the mean surprise, until
+ *                their sum of p exceeds typical_p
+ *   top_p        keeps the likeliest until their sum of p reaches top_p
+ *   min_p        keeps p >= min_p * (largest p)
+ *   xtc          with probability xtc_probability: of the tokens with p >= xtc_threshold removes
+ *                all but the least likely
+ *   temperature  l <- l / T, T = temperature; with dynamic_range from T - dynamic_range (at least
+ *                0) to T + dynamic_range: low + (high - low) * (entropy / ln(tokens left)) ^
+ *                dynamic_exponent. T = 0 keeps the largest
+ *
+ * Of equal logits the one with the lower id comes first. Then mirostat, if it is on, keeps the
+ * likeliest tokens so that the surprise of what is drawn stays near mirostat_tau: by a Zipf law
+ * fitted to the 100 likeliest (1), or p >= 2^-mu (2); mu, twice tau at first, moves by mirostat_eta
+ * times the error of each token. Then one token is drawn. NaN logits count as -inf, +inf as the
+ * largest float.
+ *
+ * Zero is the default in every field and everything is off by default; strings and arrays are read
+ * by pith_sampler_new only. */
 typedef struct pith_sampler_options {
     size_t size;
     float temperature; /* 0: greedy (the default) */
@@ -420,31 +464,131 @@ typedef struct pith_sampler_options {
     float min_p;       /* 0: off */
     /* 0 or 1: off; divides positive and multiplies negative logits of recent tokens */
     float repeat_penalty;
-    float frequency_penalty; /* 0: off */
-    float presence_penalty;  /* 0: off */
-    int32_t penalty_window;  /* last tokens considered; 0: 64 */
-    uint64_t seed;           /* the same seed gives the same draws */
+    float frequency_penalty;    /* 0: off */
+    float presence_penalty;     /* 0: off */
+    int32_t penalty_window;     /* last tokens considered; 0: 64; negative: off; at most 2^24 */
+    uint64_t seed;              /* the same seed gives the same draws */
+    float typical_p;            /* 0 or 1: off */
+    float top_n_sigma;          /* 0: off */
+    float dynamic_range;        /* 0: off */
+    float dynamic_exponent;     /* 0: 1 */
+    float xtc_probability;      /* 0 to 1; 0: off */
+    float xtc_threshold;        /* 0: 0.1; above 0.5 nothing is ever removed */
+    int32_t mirostat;           /* 0: off; 1 or 2 */
+    float mirostat_tau;         /* bits; 0: 5 */
+    float mirostat_eta;         /* 0 to 1; 0: 0.1 */
+    float dry_multiplier;       /* 0: off */
+    float dry_base;             /* >= 1; 0: 1.75 */
+    int32_t dry_allowed_length; /* tokens; 0: 2 */
+    int32_t dry_window;         /* tokens; 0: 4096; negative: off; at most 2^24 */
+    /* at most 64 of 1 to 64 bytes. NULL: a line break, ':', '"' and '*'; not NULL with n 0: none */
+    const char *const *dry_breakers;
+    size_t n_dry_breakers;
+    const pith_logit_bias *biases; /* at most 2^20 */
+    size_t n_biases;
+    /* names of stages in the order wanted, each at most once, with ; or , between, such as
+     * "temperature;top_k;top_p". A stage that is on must be named; temperature is on unless it is
+     * 1. NULL: the order above */
+    const char *order;
 } pith_sampler_options;
 
 PITH_API pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options *options,
                                       pith_sampler **out, pith_error *error);
+/* The same options and the same memory of tokens, with random numbers from `seed`: one for each of
+ * several replies to a prompt. */
+PITH_API pith_status pith_sampler_clone(const pith_sampler *sampler, uint64_t seed,
+                                        pith_sampler **out, pith_error *error);
 PITH_API void pith_sampler_free(pith_sampler *sampler);
-/* Draws the next token from logits [n_vocab] and remembers it for the penalties. Cannot fail;
- * NaN logits count as -inf. */
+/* Draws the next token from logits [n_vocab] and remembers it. Cannot fail, allocates nothing; id 0
+ * when no logit is left above -inf. */
 PITH_API int32_t pith_sampler_next(pith_sampler *sampler, const float *logits);
-/* Tells the sampler about tokens it did not draw (a prompt), for the penalties. */
+/* Tells the sampler about tokens it did not draw (a prompt), for penalties and DRY. */
 PITH_API void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
+/* Forgets the last n tokens, drawn or accepted: the next draw is as if they had not been, but for
+ * its random number, which is a new one. Tokens can be taken back as far as there are, at most
+ * PITH_SAMPLER_MAX_REWIND in a row; otherwise false, and nothing is changed. */
+enum { PITH_SAMPLER_MAX_REWIND = 1024 };
+PITH_API bool pith_sampler_rewind(pith_sampler *sampler, size_t n);
+/* The distribution that the next token would be drawn from, after all stages: ids in order with
+ * their probabilities, all above 0. Writes at most capacity of them and returns how many there are
+ * (at most n_vocab; 0 when no logit is above -inf). Nothing is drawn, but XTC's coin for the token
+ * that comes is thrown and kept: this is the distribution given the coin. A token that the caller
+ * draws from it and then accepts moves mirostat as if it had been drawn here. So drafts can be
+ * accepted or rejected by the exact distribution. */
+PITH_API size_t pith_sampler_distribution(pith_sampler *sampler, const float *logits, int32_t *ids,
+                                          double *probabilities, size_t capacity);
+
+/* ---- Log-probabilities: of the model itself ---- */
+
+typedef struct pith_logprob {
+    int32_t id;
+    double logprob; /* natural logarithm, <= 0 */
+} pith_logprob;
+enum { PITH_LOGPROBS_MAX = 20 };
+/* ln of the probability of id in softmax(logits [n_vocab]), and the n_top (0 to PITH_LOGPROBS_MAX)
+ * likeliest tokens, likeliest first, of equal ones the lower id first: the distribution of the
+ * model at temperature 1, before biases, penalties, grammars and any other stage, as in OpenAI's
+ * API. What the stages make of it is pith_sampler_distribution. Returns the number of top tokens,
+ * which is smaller only where fewer logits are above -inf. *logprob: -INFINITY for such an id and
+ * for one outside the vocabulary; the same pass serves both. logprob and top may be NULL. */
+PITH_API size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *logprob,
+                              pith_logprob *top, int32_t n_top);
+
+/* ---- Constrained output --------------------------------------------------------------------- */
+
+/* Which texts a reply may be. Every token keeps the text one that can still be completed, and the
+ * reply can end where it is complete. What cannot be enforced is refused when the grammar is made.
+ * Immutable: threads may share it. It may be freed while it is used. */
+typedef struct pith_grammar pith_grammar;
+
+typedef enum pith_grammar_kind {
+    /* the notation of llama.cpp's grammar files: root ::= "yes" | "no" | [0-9]{1,3} */
+    PITH_GRAMMAR_GBNF = 0,
+    PITH_GRAMMAR_JSON_SCHEMA = 1, /* draft 2020-12, as JSON text; errors name the path */
+    PITH_GRAMMAR_REGEX = 2,       /* as in ECMAScript; it matches the whole reply */
+    PITH_GRAMMAR_CHOICES = 3      /* one of the lines of the text */
+} pith_grammar_kind;
+
+/* model: whose tokens a GBNF grammar names (<think>, <[1234]>), which then fits that model alone;
+ * may be NULL. text: at most 1 MiB. PITH_ERROR_FORMAT says where the text is wrong,
+ * PITH_ERROR_UNSUPPORTED what of it cannot be enforced, PITH_ERROR_LIMIT what grew too large. */
+PITH_API pith_status pith_grammar_new(const pith_model *model, pith_grammar_kind kind,
+                                      const char *text, size_t size, pith_grammar **out,
+                                      pith_error *error);
+PITH_API void pith_grammar_free(pith_grammar *grammar); /* NULL is allowed */
 
 /* ---- Generation ----------------------------------------------------------------------------- */
 
 typedef enum pith_stop {
-    PITH_STOP_END,      /* an end token */
-    PITH_STOP_LENGTH,   /* max_tokens */
-    PITH_STOP_CONTEXT,  /* the context is full */
-    PITH_STOP_TEXT,     /* one of the stop strings */
-    PITH_STOP_CALLBACK, /* on_text returned non-zero */
-    PITH_STOP_CANCELLED /* pith_session_cancel */
+    PITH_STOP_END,       /* an end token */
+    PITH_STOP_LENGTH,    /* max_tokens */
+    PITH_STOP_CONTEXT,   /* the context is full */
+    PITH_STOP_TEXT,      /* one of the stop strings */
+    PITH_STOP_CALLBACK,  /* on_text returned non-zero */
+    PITH_STOP_CANCELLED, /* pith_session_cancel */
+    PITH_STOP_DEADLINE   /* deadline_ms passed */
 } pith_stop;
+
+/* Where guesses at the next tokens come from, several of which one step then checks. Guesses never
+ * change a reply, whatever the sampler: a token is drawn as without them and only then compared.
+ * They are made while they gain: what they lose is held below a hundredth of the time. */
+typedef enum pith_draft {
+    PITH_DRAFT_AUTO = 0, /* NGRAM */
+    PITH_DRAFT_OFF = 1,
+    PITH_DRAFT_NGRAM = 2 /* what followed an earlier occurrence of the last tokens */
+} pith_draft;
+
+/* What happens when prompt and reply are more than the context holds. Whatever is dropped is gone
+ * from the session too, what stays is read again: the reply goes on as one to the shorter text. */
+typedef enum pith_overflow {
+    PITH_OVERFLOW_ERROR = 0, /* a longer prompt is refused, a reply ends (PITH_STOP_CONTEXT) */
+    /* the first n_keep tokens stay, then the older half of the rest is dropped, also while the
+     * reply is made: it has no end but its own */
+    PITH_OVERFLOW_SHIFT = 1,
+    /* of a longer prompt the first n_keep and the last tokens stay, and room for max_tokens (a
+     * quarter of the context when that is 0, half of it at most); a reply ends as with ERROR */
+    PITH_OVERFLOW_TRUNCATE_MIDDLE = 2
+} pith_overflow;
 
 typedef struct pith_generate_options {
     size_t size;
@@ -460,26 +604,127 @@ typedef struct pith_generate_options {
     void *user;
     pith_progress on_prompt; /* progress of reading the prompt */
     void *prompt_user;
+    pith_draft draft;
+    int32_t max_draft;  /* guesses a step; 0: 15, which is the most */
+    double deadline_ms; /* from the call on; 0: none */
+    /* With AUTO: a session, in another engine, of a smaller model with the same vocabulary, which
+     * guesses where the text has no guess. NULL: none. It is the reply's while that is made. */
+    pith_session *draft_session;
+    pith_overflow overflow;
+    int32_t n_keep; /* less than half the context; 0: 4 with SHIFT, else an eighth of the context */
+    /* Called right before on_text for each token that is made, with pith_logprobs of the logits it
+     * was drawn from; top: the n_logprobs (0 to PITH_LOGPROBS_MAX) likeliest tokens, valid during
+     * the call. Costs a pass over the vocabulary for each token. */
+    void (*on_logprobs)(void *user, int32_t id, double logprob, const pith_logprob *top,
+                        size_t n_top);
+    void *logprobs_user;
+    int32_t n_logprobs;
+    /* What the reply may be, from its first token on; NULL: anything. It ends (PITH_STOP_END) only
+     * where the text is complete. Where no token of the vocabulary can go on, or a limit is met,
+     * the reply fails: it is never made without the grammar. */
+    const pith_grammar *grammar;
+    /* Lengths at which other prompts will share the beginning of this one, such as the end of the
+     * system part (at most 16). Not needed: any beginning that is common is found. For models with
+     * windows it saves disk, because less is kept of the other places. */
+    const size_t *cache_at;
+    size_t n_cache_at;
 } pith_generate_options;
+
+/* Where the tokens of a prompt came from that were not read. */
+typedef enum pith_cache_source {
+    PITH_CACHE_NONE = 0,
+    PITH_CACHE_SESSION = 1, /* it held them */
+    PITH_CACHE_SHARED = 2,  /* another session held them */
+    PITH_CACHE_DISK = 3     /* the cache folder */
+} pith_cache_source;
+
+/* Why the cache folder gave nothing. */
+typedef enum pith_cache_miss {
+    PITH_CACHE_MISS_NONE = 0,    /* it gave something, or fewer than 64 tokens were to be read */
+    PITH_CACHE_MISS_OFF = 1,     /* there is no cache folder, or it cannot be used: cache_note */
+    PITH_CACHE_MISS_NEW = 2,     /* no prompt is stored that begins like this one */
+    PITH_CACHE_MISS_OTHER = 3,   /* one is, of another model or other settings */
+    PITH_CACHE_MISS_DAMAGED = 4, /* one was, but its file is damaged or gone: it is forgotten */
+    PITH_CACHE_MISS_WINDOW = 5   /* one is, but not what the model's windows see at this place */
+} pith_cache_miss;
 
 typedef struct pith_generation {
     pith_stop stop;
     size_t n_prompt; /* ids given */
-    size_t n_cached; /* of these, already in the session */
+    size_t n_cached; /* of these, not read: cache_source says where from */
     /* ids made, the end token included; they are the last ids of the session */
     size_t n_predicted;
-    double prompt_ms;    /* reading the prompt */
-    double ttft_ms;      /* from the call to the first token */
-    double predicted_ms; /* from the first token to the last */
+    double prompt_ms;               /* reading the prompt */
+    double ttft_ms;                 /* from the call to the first token */
+    double predicted_ms;            /* from the first token to the last */
+    size_t n_drafted;               /* guesses that were checked */
+    size_t n_draft_accepted;        /* of them, those that were right */
+    size_t n_dropped;               /* tokens of prompt and reply that overflow dropped */
+    pith_cache_source cache_source; /* of n_cached, or of most of them */
+    pith_cache_miss cache_miss;
 } pith_generation;
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),
- * then generates. The tokens made are in pith_session_ids; the end token is part of them but is
- * not computed. out may be NULL. */
+ * then generates. The tokens made are in pith_session_ids (with SHIFT those that were not dropped);
+ * the end token is part of them but is not computed. out may be NULL. */
 PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
                                    const int32_t *prompt, size_t n_prompt,
                                    const pith_generate_options *options, pith_generation *out,
                                    pith_error *error);
+
+/* Many replies at once: each is one session's, pith_engine_step computes the next rows of all of
+ * them together, and they join and leave between steps. Replies that are being made come before
+ * prompts that are being read, which take turns. With `exact` each is what pith_generate gives
+ * alone. pith_generate may be called meanwhile: it makes steps for all.
+ *
+ * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else
+ * of this engine. What the options point to, and the sampler, must live until the reply is freed.
+ * */
+typedef struct pith_reply pith_reply;
+/* Computes nothing yet. The session can do nothing else until the reply is made or freed. */
+PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler,
+                                    const int32_t *prompt, size_t n_prompt,
+                                    const pith_generate_options *options, pith_reply **out,
+                                    pith_error *error);
+/* Also before it is made: the session keeps what there is. NULL is allowed. */
+PITH_API void pith_reply_free(pith_reply *reply);
+PITH_API bool pith_reply_is_done(const pith_reply *reply);
+/* What there is so far; its status once it is done. */
+PITH_API pith_status pith_reply_result(const pith_reply *reply, pith_generation *out,
+                                       pith_error *error);
+/* One step for all replies of the engine; *n_running (may be NULL): those that are not done. A
+ * reply's failure is its result, not this function's. */
+PITH_API pith_status pith_engine_step(pith_engine *engine, size_t *n_running, pith_error *error);
+
+/* ---- Stored prompts --------------------------------------------------------------------------
+ * With a cache folder, KV of prompts is kept on disk in parts of some hundred tokens and taken from
+ * there when a prompt of the same model, settings and adapters begins alike, token by token: in
+ * this process, in a later one, or in several at once. With `exact` the bits are those of computing
+ * them. Prompts with at least 128 tokens that are not stored yet are stored, in the background; a
+ * process that is killed loses what was not finished. What was not used for longest goes when the
+ * quota is reached. Nothing that is wrong with the folder makes a call fail.
+ *
+ * The folder holds what users wrote, as token ids: it is made for the user alone. */
+
+typedef struct pith_cache_entry {
+    const char *model;    /* its name */
+    const char *settings; /* "f16, exact" */
+    uint64_t key;         /* the same for entries of one model, settings and adapters */
+    size_t first, n;      /* it holds KV of the positions [first, n) of a prompt */
+    uint64_t bytes;
+    int64_t used; /* when it was last, in seconds since 1970 */
+} pith_cache_entry;
+/* Returns non-zero to stop. The texts live until it returns. */
+typedef int (*pith_cache_visit)(void *user, const pith_cache_entry *entry);
+/* Last used first. A folder that is not there has no entries. */
+PITH_API pith_status pith_cache_list(const char *folder, pith_cache_visit visit, void *user,
+                                     pith_error *error);
+/* Removes all entries, also while other processes use them; *n_removed may be NULL. */
+PITH_API pith_status pith_cache_clear(const char *folder, size_t *n_removed, pith_error *error);
+/* "no prompt is stored that begins like this one"; "" for NONE. Never NULL. */
+PITH_API const char *pith_cache_miss_text(pith_cache_miss miss);
+/* "disk". Never NULL. */
+PITH_API const char *pith_cache_source_text(pith_cache_source source);
 
 /* ---- Before loading: does it fit, and how fast ----------------------------------------------- */
 

@@ -5,7 +5,7 @@
  * the number that belongs there, and a name that is there as it stands is a path in any case.
  *   a.gguf       a.gguf:0.7       C:\a.gguf:-1       v.gguf:0.8:10-20       v.gguf:10-20 */
 #include "base/memory.h"
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool read_scale(const char *text, size_t size, float *out) {
 /* "10-20" */
 static bool read_layers(const char *text, size_t size, int32_t *first, int32_t *last) {
     char copy[NUMBER_BYTES], *end = NULL;
-    if (size < 3 || size >= sizeof copy || strspn(text, "-0123456789") < size) return false;
+    if (size < 3 || size > NUMBER_BYTES - 1 || strspn(text, "-0123456789") < size) return false;
     memcpy(copy, text, size);
     copy[size] = '\0';
     unsigned long a = strtoul(copy, &end, 10);

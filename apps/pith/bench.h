@@ -3,7 +3,7 @@
 #ifndef PITH_APPS_PITH_BENCH_H
 #define PITH_APPS_PITH_BENCH_H
 
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 enum { PITH_BENCH_COLD = 16 };
 

@@ -12,10 +12,13 @@
 
 typedef struct chat_options {
     pith_cli_model model;
-    pith_sampler_options sampler;
+    pith_cli_sampler sampler;
     const char *system;
     int32_t max_tokens;
     bool json, no_record;
+    pith_cli_draft draft;
+    const char *resume;
+    bool sessions;
 } chat_options;
 
 static void print_reply(pith_chat_state *s) {
@@ -25,9 +28,11 @@ static void print_reply(pith_chat_state *s) {
         fflush(stdout);
         return;
     }
+    const int32_t *end = pith_session_ids(chat->session) + pith_session_length(chat->session);
     pith_cli_reply reply = {.model = chat->model,
                             .engine = s->engine,
                             .session = chat->session,
+                            .ids = end - chat->last.n_predicted,
                             .prompt_ids = chat->ids,
                             .text = pith_chat_last_text(chat),
                             .made = &chat->last};
@@ -38,6 +43,7 @@ void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *er
     const pith_generation *last = &s->chat.last;
     if (status == PITH_OK) {
         print_reply(s);
+        pith_chat_keep(s);
         if (s->keep_record) pith_cli_record_reply(s->chat.model, s->engine, last);
         if (last->stop == PITH_STOP_CONTEXT)
             fputs("note: the context is full; /clear starts anew, --ctx makes it longer\n", stderr);
@@ -53,6 +59,29 @@ void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *er
     pith_cli_json_failed(); /* told already, and the line must be printed all the same */
     if (s->json)
         pith_cli_print_json(json_pack("{s:o}", "error", pith_cli_json_string(error->text)));
+}
+
+void pith_chat_keep(pith_chat_state *s) {
+    pith_error error = {0};
+    if (s->name && pith_chat_session_save(&s->chat, s->name, &error) != PITH_OK)
+        fprintf(stderr, "note: the conversation is not kept: %s\n", error.text);
+}
+
+/* --resume: what is kept under the name, or a new conversation. */
+static int resume(pith_chat_state *s, const char *name, const char *system) {
+    pith_error error = {0};
+    s->name = pith_copy_text(name, strlen(name));
+    if (!s->name) return pith_cli_fail_text("out of memory");
+    pith_status status = pith_chat_session_load(&s->chat, name, &error);
+    if (status == PITH_ERROR_NOT_FOUND) {
+        fprintf(stderr, "note: '%s' is a new conversation\n", name);
+        return -1;
+    }
+    if (status != PITH_OK) return pith_cli_fail(&error);
+    if (system) fputs("note: --system is for new conversations; this one keeps its own\n", stderr);
+    fprintf(stderr, "note: '%s' goes on after %zu messages\n", name,
+            json_array_size(s->chat.messages));
+    return -1;
 }
 
 void pith_chat_exchange(pith_chat_state *s, const char *text) {
@@ -81,6 +110,8 @@ static int talk(pith_chat_state *s, const chat_options *o) {
     if (o->system) s->system = pith_copy_text(o->system, strlen(o->system));
     if ((o->system && !s->system) || !pith_chat_clear(&s->chat, s->system))
         return pith_cli_fail_text("out of memory for the system prompt");
+    int code = o->resume ? resume(s, o->resume, o->system) : -1;
+    if (code >= 0) return code;
     pith_chat_lines_open(&s->lines);
     if (s->lines.terminal) {
         const char *name = pith_model_describe(s->chat.model).name;
@@ -89,10 +120,11 @@ static int talk(pith_chat_state *s, const chat_options *o) {
     }
     loop(s);
     pith_chat_lines_close(&s->lines);
+    pith_cli_cache_note(s->engine);
     return s->code ? s->code : pith_cli_finish();
 }
 
-static int run_chat(const pith_cli_command *command, const chat_options *o) {
+static int run_chat(const pith_cli_command *command, chat_options *o) {
     pith_error error = {0};
     pith_model *model = NULL;
     pith_engine *engine = NULL;
@@ -104,26 +136,29 @@ static int run_chat(const pith_cli_command *command, const chat_options *o) {
         code =
             pith_cli_fail_text("this model has no chat template; `pith run --raw` continues text");
     if (code < 0) code = pith_cli_open_engine(&o->model, model, 0, &engine, &session);
+    if (code < 0) code = pith_cli_draft_open(command, &o->model, engine, &o->draft);
     if (code < 0) {
         size_t n_ctx = (size_t)pith_engine_describe(engine).n_ctx;
-        if (!pith_chat_init(&s.chat, model, session, n_ctx, &error) ||
-            pith_sampler_new(model, &o->sampler, &s.chat.sampler, &error) != PITH_OK)
-            code = pith_cli_fail(&error);
+        if (!pith_chat_init(&s.chat, model, session, n_ctx, &error)) code = pith_cli_fail(&error);
     }
+    if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, model, &s.chat.sampler);
     s.engine = engine;
     s.chat.max_tokens = o->max_tokens;
+    s.chat.draft = &o->draft;
     s.chat.quiet = o->json;
     if (code < 0) code = talk(&s, o);
     pith_sampler_free(s.chat.sampler);
     pith_chat_deinit(&s.chat);
     pith_free(s.system);
+    pith_free(s.name);
+    pith_cli_draft_close(&o->draft);
     pith_session_free(session);
     pith_engine_free(engine);
     pith_model_close(model);
     return code;
 }
 
-enum { OWN_OPTIONS = 4 };
+enum { OWN_OPTIONS = 8 };
 
 int pith_command_chat(int argc, char **argv) {
     chat_options o = {0};
@@ -138,6 +173,12 @@ int pith_command_chat(int argc, char **argv) {
          "one JSON line a reply, {\"error\"} when there is none", 0, 0},
         {"no-record", 0, PITH_CLI_FLAG, &o.no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
+        pith_cli_draft_option(&o.draft),
+        pith_cli_cache_option(&o.model),
+        {"resume", 0, PITH_CLI_TEXT, &o.resume, "NAME",
+         "go on with the conversation NAME, or begin it, and keep it", 0, 0},
+        {"sessions", 0, PITH_CLI_FLAG, &o.sessions, "", "list the names of kept conversations", 0,
+         0},
     };
     pith_cli_model_options(&o.model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
@@ -147,5 +188,6 @@ int pith_command_chat(int argc, char **argv) {
                                 "Talks with a model in the terminal.", table,
                                 sizeof table / sizeof table[0], pith_chat_commands_text};
     int code = pith_cli_parse_alone(&command, argc, argv);
+    if (code < 0 && o.sessions) return pith_chat_session_list();
     return code < 0 ? run_chat(&command, &o) : code;
 }

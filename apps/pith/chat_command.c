@@ -2,7 +2,6 @@
  * The lines of `pith chat` that begin with '/'. A command is one row of the table and one function;
  * what it has to say goes to stderr. */
 #include "base/memory.h"
-#include "base/output.h"
 #include "pith/chat_parts.h"
 
 #include <string.h>
@@ -19,6 +18,7 @@ const char pith_chat_commands_text[] =
     "/history         show the conversation\n"
     "/save FILE       write the conversation as JSON\n"
     "/load FILE       continue a saved conversation\n"
+    "/fork NAME       go on in a copy that is kept as NAME (see --resume)\n"
     "/stats           times of the last reply, context in use\n"
     "/quit            end (as does Ctrl-D)\n"
     "A line that ends with \\ goes on in the next line. Ctrl-C stops a reply, or throws the line\n"
@@ -105,48 +105,16 @@ static void command_history(pith_chat_state *s, const char *rest) {
     }
 }
 
-static pith_status save(const json_t *messages, const char *path, pith_error *error) {
-    char *text = json_dumps(messages, JSON_INDENT(1));
-    if (pith_cli_json_failed() || !text) return pith_fail_memory(error, "the conversation", 0);
-    pith_output *output = NULL;
-    pith_status status = pith_output_open(path, &output, error);
-    if (status == PITH_OK) status = pith_output_write(output, text, strlen(text), error);
-    if (status == PITH_OK) status = pith_output_write(output, "\n", 1, error);
-    if (status == PITH_OK) status = pith_output_commit(output, error);
-    pith_output_close(output);
-    json_free_t release;
-    json_get_alloc_funcs(NULL, &release);
-    release(text);
-    return status;
-}
-
 static void command_save(pith_chat_state *s, const char *rest) {
     pith_error error = {0};
     if (!rest[0])
         fputs("note: /save needs a FILE\n", stderr);
     else if (pith_cli_is_device(rest))
         pith_cli_fail_text("%s is no file", rest);
-    else if (save(s->chat.messages, rest, &error) != PITH_OK)
+    else if (pith_chat_write_json(s->chat.messages, rest, &error) != PITH_OK)
         pith_cli_fail(&error);
     else
         fprintf(stderr, "saved %zu messages\n", json_array_size(s->chat.messages));
-}
-
-/* Whether json is a list of {"role", "content"}; tells what is wrong. */
-static bool is_conversation(const char *path, const json_t *json) {
-    if (!json_is_array(json)) {
-        pith_cli_fail_text("%s is no list of messages", path);
-        return false;
-    }
-    for (size_t i = 0; i < json_array_size(json); i++) {
-        const json_t *message = json_array_get(json, i);
-        if (json_is_string(json_object_get(message, "role")) &&
-            json_is_string(json_object_get(message, "content")))
-            continue;
-        pith_cli_fail_text("message %zu of %s has no texts \"role\" and \"content\"", i + 1, path);
-        return false;
-    }
-    return true;
 }
 
 static void command_load(pith_chat_state *s, const char *rest) {
@@ -162,7 +130,9 @@ static void command_load(pith_chat_state *s, const char *rest) {
         pith_cli_fail(&error);
     } else if (!(json = json_loadb(text.data ? text.data : "", text.size, 0, &fault))) {
         pith_cli_fail_text("%s, line %d: %s", rest, fault.line, fault.text);
-    } else if (is_conversation(rest, json)) {
+    } else if (!pith_chat_is_conversation(json)) {
+        pith_cli_fail_text("%s is no list of messages with texts \"role\" and \"content\"", rest);
+    } else {
         if (pith_chat_load(&s->chat, json))
             fprintf(stderr, "loaded %zu messages\n", json_array_size(json));
         else
@@ -170,6 +140,25 @@ static void command_load(pith_chat_state *s, const char *rest) {
     }
     json_decref(json);
     pith_buffer_deinit(&text);
+}
+
+/* The conversation so far stays under its name, if it has one; what follows is kept as NAME. */
+static void command_fork(pith_chat_state *s, const char *rest) {
+    pith_error error = {0};
+    char *name = pith_copy_text(rest, strlen(rest));
+    if (!rest[0])
+        fputs("note: /fork needs a NAME\n", stderr);
+    else if (!name)
+        pith_cli_fail_text("out of memory");
+    else if (pith_chat_session_save(&s->chat, rest, &error) != PITH_OK)
+        pith_cli_fail(&error);
+    else {
+        fprintf(stderr, "note: goes on as '%s'\n", rest);
+        pith_free(s->name);
+        s->name = name;
+        return;
+    }
+    pith_free(name);
 }
 
 static void command_stats(pith_chat_state *s, const char *rest) {
@@ -195,8 +184,8 @@ static const struct {
     {"help", command_help},       {"clear", command_clear}, {"system", command_system},
     {"retry", command_retry},     {"undo", command_undo},   {"edit", command_edit},
     {"history", command_history}, {"save", command_save},   {"load", command_load},
-    {"stats", command_stats},     {"quit", command_quit},   {"exit", command_quit},
-    {"bye", command_quit},
+    {"fork", command_fork},       {"stats", command_stats}, {"quit", command_quit},
+    {"exit", command_quit},       {"bye", command_quit},
 };
 
 void pith_chat_run_command(pith_chat_state *s, const char *line) {

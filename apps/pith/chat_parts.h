@@ -4,7 +4,7 @@
 #ifndef PITH_APPS_PITH_CHAT_PARTS_H
 #define PITH_APPS_PITH_CHAT_PARTS_H
 
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 /* ---- The conversation (chat_turn.c) ---- */
 
@@ -32,6 +32,7 @@ typedef struct pith_chat {
     pith_chat_mark *marks; /* [n_marks], rising; at most capacity + 2 */
     size_t n_ids, n_marks, capacity;
     int32_t max_tokens;
+    const pith_cli_draft *draft;
     bool quiet; /* the reply is not printed while it is made */
     pith_cli_progress progress;
     pith_generation last;          /* the last reply; n_predicted 0: none was made */
@@ -58,6 +59,19 @@ pith_span pith_chat_last_text(const pith_chat *chat);
 /* Tokens that the messages take: the session may still hold those of messages taken back. */
 size_t pith_chat_n_tokens(const pith_chat *chat);
 
+/* ---- Kept conversations (chat_session.c) ---- */
+
+/* Where the conversation NAME lies; make: its folder too. */
+pith_status pith_chat_session_path(const char *name, bool make, pith_buffer *path,
+                                   pith_error *error);
+pith_status pith_chat_session_save(const pith_chat *chat, const char *name, pith_error *error);
+/* PITH_ERROR_NOT_FOUND when there is none; the chat is unchanged then. */
+pith_status pith_chat_session_load(pith_chat *chat, const char *name, pith_error *error);
+int pith_chat_session_list(void); /* names on stdout */
+/* A list of objects with the texts "role" and "content". */
+bool pith_chat_is_conversation(const json_t *json);
+pith_status pith_chat_write_json(const json_t *json, const char *path, pith_error *error);
+
 /* ---- Line input (chat_line.c): editing and history where the terminal allows it ---- */
 typedef struct pith_chat_lines {
     bool terminal;
@@ -82,7 +96,8 @@ typedef struct pith_chat_state {
     bool json;        /* a reply is one JSON line */
     bool keep_record; /* of each reply, for `pith fit` */
     bool quit;
-    int code; /* of the last reply */
+    char *name; /* under which the conversation is kept; owned; NULL: it is not */
+    int code;   /* of the last reply */
 } pith_chat_state;
 
 /* Says text and prints the reply. */
@@ -91,6 +106,8 @@ void pith_chat_exchange(pith_chat_state *state, const char *text);
 void pith_chat_tell(pith_chat_state *state, pith_status status, const pith_error *error);
 /* Runs a line that begins with '/'. */
 void pith_chat_run_command(pith_chat_state *state, const char *line);
+/* Keeps the conversation where it has a name. */
+void pith_chat_keep(pith_chat_state *state);
 extern const char pith_chat_commands_text[]; /* what /help prints */
 
 #endif

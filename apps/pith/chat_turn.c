@@ -8,7 +8,7 @@
  * costs what follows the first change.) A mark holds only while the messages before it are the
  * same, since the same text may be the template's or the user's.
  *
- * Does not print but for the reply's text. Read next: src/engine/generate.c. */
+ * Does not print but for the reply's text. Read next: src/engine/reply.c. */
 #include "base/memory.h"
 #include "pith/chat_parts.h"
 
@@ -159,7 +159,9 @@ static pith_status generate(pith_chat *chat, pith_error *error) {
                                      .on_text = on_text,
                                      .user = chat,
                                      .on_prompt = pith_cli_progress_step,
-                                     .prompt_user = &chat->progress};
+                                     .prompt_user = &chat->progress,
+                                     .draft = chat->draft->mode,
+                                     .draft_session = chat->draft->session};
     size_t n_prompt = chat->n_ids;
     chat->reply_from = chat->text.size;
     pith_cli_interrupt_watch(chat->session);

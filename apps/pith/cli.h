@@ -24,12 +24,12 @@ typedef enum pith_cli_kind {
     PITH_CLI_SIZE,   /* uint64_t *target: 512M, 2G, bytes */
     PITH_CLI_SEED,   /* uint64_t *target */
     PITH_CLI_CHOICE, /* int *target: index into choices ("a|b|c") */
-    PITH_CLI_LIST    /* pith_cli_list *target: may be given again and again */
+    PITH_CLI_LIST    /* pith_cli_list *target: may be given several times */
 } pith_cli_kind;
 
-enum { PITH_CLI_LIST_MAX = PITH_SESSION_MAX_ADAPTERS };
+enum { PITH_CLI_LIST_MAX = 256 };
 typedef struct pith_cli_list {
-    const char *items[PITH_CLI_LIST_MAX];
+    const char *items[PITH_CLI_LIST_MAX]; /* [n] */
     size_t n;
 } pith_cli_list;
 
@@ -74,6 +74,8 @@ typedef struct pith_cli_model {
     int32_t n_ctx_wanted; /* where --ctx says nothing; 0: the model's, at most 4096 */
     uint64_t memory;
     pith_cli_list loras, controls; /* of pith_cli_adapter_options */
+    bool use_cache;                /* set by commands that have --cache */
+    const char *cache;             /* as given; NULL: the default folder */
 } pith_cli_model;
 
 enum { PITH_CLI_MODEL_OPTIONS = 10 };
@@ -100,38 +102,27 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
  * (memory_plan.c). *load: how to load, where --load is auto. Exit code, or -1 to go on. */
 int pith_cli_plan_memory(const pith_cli_model *values, const char *path, pith_load *load);
 
-/* ---- Adapters (adapter_option.c): --lora --control-vector ---- */
-enum { PITH_CLI_ADAPTER_OPTIONS = 2 };
-void pith_cli_adapter_options(pith_cli_model *values,
-                              pith_cli_option out[PITH_CLI_ADAPTER_OPTIONS]);
+/* ---- Prompts on disk (cache_option.c): --cache DIR|off ---- */
 
-/* "FILE:SCALE:FIRST-LAST" taken apart. */
-typedef struct pith_cli_adapter_spec {
-    size_t path_size; /* of the text: what is in front of the numbers */
-    float scale;      /* 1 where it is not given */
-    int32_t first, last;
-} pith_cli_adapter_spec;
-/* with_layers: FIRST-LAST may follow. What does not read as numbers belongs to the path. */
-pith_cli_adapter_spec pith_cli_parse_adapter(const char *text, bool with_layers);
+pith_cli_option pith_cli_cache_option(pith_cli_model *values);
+/* The folder that --cache means; released with pith_free. NULL: off, or without memory. */
+char *pith_cli_cache_folder(const char *source);
+/* Prints what is wrong with it, where something is. */
+void pith_cli_cache_note(const pith_engine *engine);
 
-typedef struct pith_cli_adapters {
-    pith_adapter *items[PITH_SESSION_MAX_ADAPTERS];
-    float scales[PITH_SESSION_MAX_ADAPTERS];
-    size_t n;
-    int32_t rank;   /* that an engine needs room for; 0: none */
-    uint64_t bytes; /* in memory */
-} pith_cli_adapters;
-/* Opens what --lora and --control-vector name. Exit code, or -1. Closed in every case. */
-int pith_cli_open_adapters(const pith_cli_model *values, const pith_model *model,
-                           pith_cli_adapters *out);
-void pith_cli_close_adapters(pith_cli_adapters *adapters);
-/* One line for each adapter of a session, "adapter NAME: ...", into a list of JSON strings. */
-void pith_cli_note_adapters(const pith_session *session, json_t *notes);
-
-/* ---- Sampling (sampler_option.c): --temp --top-k --top-p --min-p, penalties, --seed ---- */
-enum { PITH_CLI_SAMPLER_OPTIONS = 8 };
-void pith_cli_sampler_options(pith_sampler_options *values,
+/* ---- Sampling (sampler_option.c): --temp --top-k --top-p .., penalties, --logit-bias, --seed ----
+ * */
+typedef struct pith_cli_sampler {
+    pith_sampler_options options;
+    pith_cli_list breakers; /* of DRY; "none": none */
+    pith_cli_list biases;   /* ID+B, TEXT-B, "TEXT"-inf */
+} pith_cli_sampler;
+enum { PITH_CLI_SAMPLER_OPTIONS = 25 };
+void pith_cli_sampler_options(pith_cli_sampler *values,
                               pith_cli_option out[PITH_CLI_SAMPLER_OPTIONS]);
+/* Exit code, or -1 when *sampler is made. */
+int pith_cli_sampler_open(const pith_cli_command *command, const pith_cli_sampler *values,
+                          const pith_model *model, pith_sampler **sampler);
 
 /* ---- Progress (progress.c): a line on stderr for what takes longer than a second ---- */
 typedef struct pith_cli_progress {
@@ -184,12 +175,18 @@ int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_e
 typedef struct pith_cli_reply {
     const pith_model *model;
     const pith_engine *engine;
-    const pith_session *session; /* its last ids are the reply's */
-    const int32_t *prompt_ids;   /* [made->n_prompt] */
+    const pith_session *session;
+    const int32_t *prompt_ids; /* [made->n_prompt] */
+    const int32_t *ids;        /* [made->n_predicted] */
     pith_span text;
     const pith_generation *made;
+    json_t *logprobs; /* released; NULL: not asked for */
 } pith_cli_reply;
 json_t *pith_cli_reply_json(const pith_cli_reply *reply);
+/* Appends {"id", "text", "logprob", "top"} of a token, as pith_generate_options.on_logprobs tells
+ * it. */
+void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob own,
+                           const pith_logprob *top, size_t n_top);
 /* Times and speeds in one line on stderr. */
 void pith_cli_print_stats(const pith_generation *made);
 
@@ -231,6 +228,7 @@ int pith_command_logits(int argc, char **argv);
 int pith_command_bench(int argc, char **argv);
 int pith_command_fit(int argc, char **argv);
 int pith_command_list(int argc, char **argv);
+int pith_command_cache(int argc, char **argv);
 int pith_command_doctor(int argc, char **argv);
 
 #endif

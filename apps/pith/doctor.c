@@ -42,6 +42,13 @@ static json_t *describe(const pith_system_info *info, const pith_cli_machine *ma
         pith_cli_machine_json(machine, info->n_threads), "huge_pages", huge_bytes() > 0);
 }
 
+static bool has_library(const char *wanted) {
+    const char *name, *version;
+    for (size_t i = 0; pith_system_library(i, &name, &version); i++)
+        if (strcmp(name, wanted) == 0) return true;
+    return false;
+}
+
 static int print_text(const pith_system_info *info, const pith_cli_machine *machine) {
     const char *name, *value;
     printf("pith           %s\ncpu            %s\ntiers          %s\ncores          %d usable\n"
@@ -55,7 +62,12 @@ static int print_text(const pith_system_info *info, const pith_cli_machine *mach
            (double)huge / 1048576.0, PROBE_BYTES / 1048576.0);
     pith_cli_machine_print(machine, info->n_threads);
     char *folder = pith_cli_models_folder();
-    printf("models         %s\narchitectures ", folder ? folder : "?");
+    printf("models         %s\n", folder ? folder : "?");
+    pith_free(folder);
+    folder = pith_cli_cache_folder(NULL);
+    printf("prompts        %s\narchitectures ", has_library("SQLite")
+                                                    ? (folder ? folder : "?")
+                                                    : "not kept on disk: this build has no SQLite");
     pith_free(folder);
     for (size_t i = 0; (name = pith_system_architecture(i)); i++) printf(" %s", name);
     printf("\nlibraries     ");

@@ -5,7 +5,7 @@
  * Invariant: the output file appears whole or not at all. */
 #include "base/memory.h"
 #include "base/output.h"
-#include "pith/cli.h"
+#include "pith/reply_option.h"
 
 #include <errno.h>
 #include <string.h>

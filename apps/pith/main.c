@@ -21,6 +21,7 @@ static const command_row commands[] = {
     {"bench", pith_command_bench, "measure prefill and decode speed"},
     {"fit", pith_command_fit, "whether a model fits and how fast, before loading it"},
     {"list", pith_command_list, "list the models in the models folder"},
+    {"cache", pith_command_cache, "list or remove the prompts that are kept on disk"},
     {"doctor", pith_command_doctor, "show the processor, memory, kernels and libraries in use"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

@@ -2,6 +2,7 @@
  * The options that mean the same for every command that needs a model, and the models folder. */
 #include "base/memory.h"
 #include "pith/machine_record.h"
+#include "pith/reply_option.h"
 
 #include <errno.h>
 #include <string.h>
@@ -185,7 +186,9 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
     int code = pith_cli_open_adapters(values, model, &adapters);
     if (code < 0) code = memory_left(values, model, &adapters, &limit);
     pith_cli_thread_numbers threads = pith_cli_thread_defaults(values->n_threads);
+    char *cache = values->use_cache ? pith_cli_cache_folder(values->cache) : NULL;
     pith_engine_options options = {.size = sizeof options,
+                                   .cache_folder = cache,
                                    .n_ctx = values->n_ctx ? values->n_ctx : n_ctx_wanted,
                                    .n_sessions = 1,
                                    .n_threads = threads.n_threads,
@@ -197,6 +200,7 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                                    .memory_limit = limit,
                                    .adapter_rank_limit = adapters.rank};
     if (code < 0) code = make_session(model, &options, &adapters, engine, session);
+    pith_free(cache);
     pith_cli_close_adapters(&adapters);
     return code;
 }

@@ -196,7 +196,9 @@ void pith_cli_record_run(const pith_cli_measure *m) {
 
 void pith_cli_record_reply(const pith_model *model, const pith_engine *engine,
                            const pith_generation *made) {
-    int32_t n_token = made->n_predicted > 1 ? (int32_t)made->n_predicted - 1 : 0;
+    /* Steps with guesses are no measure of a token's time. */
+    int32_t n_token =
+        made->n_predicted > 1 && made->n_drafted == 0 ? (int32_t)made->n_predicted - 1 : 0;
     pith_cli_measure measure = {.model = model,
                                 .engine = engine,
                                 .n_prompt = (int32_t)(made->n_prompt - made->n_cached),

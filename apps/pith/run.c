@@ -4,10 +4,10 @@
  * with --stats, everything to --json.
  * Ctrl-C ends the reply and keeps what was made: exit code 0. Before the first token there is
  * nothing to keep: exit code 1.
- * Read next: src/api/api_engine.c (pith_generate), then src/engine/generate.c. */
+ * Read next: src/api/api_engine.c (pith_generate), then src/engine/reply.c. */
 #include "base/memory.h"
-#include "pith/cli.h"
 #include "pith/record.h"
+#include "pith/reply_option.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,23 +16,30 @@ enum { PROMPT_LIMIT = 64 << 20 };
 
 typedef struct run_options {
     pith_cli_model model;
-    pith_sampler_options sampler;
+    pith_cli_sampler sampler;
     bool raw, json, stats, ignore_end, show_control, parse_special, no_record;
-    int32_t max_tokens;
+    int32_t max_tokens, n_logprobs; /* -1: no log-probabilities */
     const char *system, *file, *stop;
+    pith_cli_draft draft;
+    pith_cli_grammar grammar;
+    int overflow;
+    int32_t n_keep;
 } run_options;
 
 typedef struct run_output {
     bool streaming;
     int failure; /* errno of the write after which stdout is gone; 0: none */
     pith_buffer text;
+    pith_buffer ids; /* int32_t, of the tokens made */
     pith_cli_progress progress;
+    const pith_model *model;
+    json_t *logprobs; /* NULL: not asked for */
 } run_output;
 
 static int on_text(void *user, int32_t id, const char *text, size_t size) {
     run_output *output = user;
-    (void)id;
     pith_cli_progress_end(&output->progress);
+    if (id >= 0) pith_buffer_append(&output->ids, (const char *)&id, sizeof id);
     pith_buffer_append(&output->text, text, size);
     if (!output->streaming) return 0;
     if (fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0) return 0;
@@ -40,10 +47,16 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
     return output->failure;
 }
 
+static void on_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
+                        size_t n_top) {
+    run_output *output = user;
+    pith_cli_add_logprobs(output->logprobs, output->model, (pith_logprob){id, logprob}, top, n_top);
+}
+
 enum {
-    OWN_OPTIONS = 11,
-    N_OPTIONS =
-        PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS + OWN_OPTIONS
+    OWN_OPTIONS = 16,
+    N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
+                PITH_CLI_GRAMMAR_OPTIONS + OWN_OPTIONS
 };
 
 static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -63,14 +76,24 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
          0, 0},
         {"stats", 0, PITH_CLI_FLAG, &o->stats, "", "show times and speeds afterwards", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "one JSON object instead of text", 0, 0},
+        {"logprobs", 0, PITH_CLI_INT, &o->n_logprobs, "N",
+         "with --json: log-probabilities, of the N likeliest too", 0, PITH_LOGPROBS_MAX},
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "do not keep times and memory for `pith fit`", 0, 0},
+        pith_cli_draft_option(&o->draft),
+        pith_cli_cache_option(&o->model),
+        {"overflow", 0, PITH_CLI_CHOICE, &o->overflow, "error|shift|truncate-middle",
+         "what to do when the context is full (default: error)", 0, 0},
+        {"keep", 0, PITH_CLI_INT, &o->n_keep, "N", "first tokens that --overflow keeps", 0,
+         1 << 30},
     };
     pith_cli_model_options(&o->model, table);
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
     pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
     pith_cli_adapter_options(&o->model, rest);
-    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_ADAPTER_OPTIONS);
+    rest += PITH_CLI_ADAPTER_OPTIONS;
+    pith_cli_grammar_options(&o->grammar, rest);
+    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_GRAMMAR_OPTIONS);
 }
 
 /* The file, a blank line, the words: small models answer best what was asked last, and a file that
@@ -142,6 +165,7 @@ typedef struct run_state {
     pith_engine *engine;
     pith_session *session;
     pith_sampler *sampler;
+    pith_grammar *grammar;
     int32_t *ids;
     size_t n_ids;
     run_output output;
@@ -151,6 +175,10 @@ typedef struct run_state {
 static int print_result(const run_options *o, const run_state *s) {
     const pith_buffer *text = &s->output.text;
     if (o->stats) pith_cli_print_stats(&s->made);
+    pith_cli_cache_note(s->engine);
+    if (s->made.n_dropped > 0)
+        fprintf(stderr, "note: %zu tokens were dropped to stay within the context of %d\n",
+                s->made.n_dropped, (int)pith_engine_describe(s->engine).n_ctx);
     if (!o->json) {
         if (text->size && text->data[text->size - 1] != '\n') fputc('\n', stdout);
         int code = pith_cli_finish();
@@ -162,9 +190,11 @@ static int print_result(const run_options *o, const run_state *s) {
     pith_cli_reply reply = {.model = s->model,
                             .engine = s->engine,
                             .session = s->session,
+                            .ids = (const int32_t *)(const void *)s->output.ids.data,
                             .prompt_ids = s->ids,
                             .text = {text->data, text->size},
-                            .made = &s->made};
+                            .made = &s->made,
+                            .logprobs = json_incref(s->output.logprobs)};
     return pith_cli_print_json(pith_cli_reply_json(&reply));
 }
 
@@ -182,7 +212,19 @@ static int generate(const run_options *o, run_state *s) {
                                      .on_text = on_text,
                                      .user = &s->output,
                                      .on_prompt = pith_cli_progress_step,
-                                     .prompt_user = &s->output.progress};
+                                     .prompt_user = &s->output.progress,
+                                     .draft = o->draft.mode,
+                                     .draft_session = o->draft.session,
+                                     .overflow = (pith_overflow)o->overflow,
+                                     .n_keep = o->n_keep,
+                                     .grammar = s->grammar};
+    if (o->n_logprobs >= 0) {
+        s->output.model = s->model;
+        s->output.logprobs = json_array();
+        options.on_logprobs = on_logprobs;
+        options.logprobs_user = &s->output;
+        options.n_logprobs = o->n_logprobs;
+    }
     pith_cli_interrupt_watch(s->session);
     pith_status status =
         pith_generate(s->session, s->sampler, s->ids, s->n_ids, &options, &s->made, &error);
@@ -197,7 +239,8 @@ static int generate(const run_options *o, run_state *s) {
     if (s->output.failure)
         return pith_cli_fail_text("standard output could not be written: %s",
                                   strerror(s->output.failure));
-    if (s->output.text.failed) return pith_cli_fail_text("out of memory for the reply's text");
+    if (s->output.text.failed || s->output.ids.failed)
+        return pith_cli_fail_text("out of memory for the reply's text");
     if (s->made.stop == PITH_STOP_CANCELLED && s->made.n_predicted == 0)
         return pith_cli_fail_text("stopped before the first token");
     if (!o->no_record && pith_cli_record_is_for(&o->model))
@@ -205,8 +248,7 @@ static int generate(const run_options *o, run_state *s) {
     return print_result(o, s);
 }
 
-static int run_model(const pith_cli_command *command, const run_options *o,
-                     const pith_buffer *prompt) {
+static int run_model(const pith_cli_command *command, run_options *o, const pith_buffer *prompt) {
     pith_error error = {0};
     run_state s = {0};
     int code = pith_cli_open_model(command, &o->model, false, &s.model);
@@ -215,20 +257,25 @@ static int run_model(const pith_cli_command *command, const run_options *o,
         code = s.ids ? pith_cli_open_engine(&o->model, s.model, 0, &s.engine, &s.session)
                      : pith_cli_fail(&error);
     }
-    if (code < 0 && pith_sampler_new(s.model, &o->sampler, &s.sampler, &error) != PITH_OK)
-        code = pith_cli_fail(&error);
+    if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, s.model, &s.sampler);
+    if (code < 0) code = pith_cli_draft_open(command, &o->model, s.engine, &o->draft);
+    if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
     if (code < 0) code = generate(o, &s);
+    pith_grammar_free(s.grammar);
+    pith_cli_draft_close(&o->draft);
     pith_sampler_free(s.sampler);
     pith_session_free(s.session);
     pith_engine_free(s.engine);
     pith_model_close(s.model);
     pith_free(s.ids);
     pith_buffer_deinit(&s.output.text);
+    pith_buffer_deinit(&s.output.ids);
+    json_decref(s.output.logprobs);
     return code;
 }
 
 int pith_command_run(int argc, char **argv) {
-    run_options o = {0};
+    run_options o = {.n_logprobs = -1};
     pith_cli_option table[N_OPTIONS];
     fill_options(&o, table);
     pith_cli_command command = {
@@ -248,6 +295,8 @@ int pith_command_run(int argc, char **argv) {
         code = pith_cli_usage(&command, "--stop needs a text, not an empty one");
     if (code < 0 && o.parse_special && !o.raw)
         code = pith_cli_usage(&command, "--parse-special is for --raw prompts");
+    if (code < 0 && o.n_logprobs >= 0 && !o.json)
+        code = pith_cli_usage(&command, "--logprobs is for --json");
     if (code < 0 && !read_prompt(&o, words, n_words, &prompt, &error)) code = pith_cli_fail(&error);
     if (code < 0) code = run_model(&command, &o, &prompt);
     pith_buffer_deinit(&prompt);

@@ -2,9 +2,11 @@
  * pith.h, "Engines and sessions", "Sampling", "Generation" and the engine's part of "Looking
  * inside". */
 #include "api/api_argument.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "engine/engine.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- Engines ---- */
@@ -69,10 +71,15 @@ void pith_session_free(pith_session *session) {
     pith_session_close(session);
 }
 
+static pith_status busy(pith_error *error) {
+    return pith_fail(error, PITH_ERROR_ARGUMENT, "the session is making a reply: free that first");
+}
+
 static pith_status append(pith_session *session, const int32_t *ids, size_t n_ids,
                           const pith_feed_watch *watch, pith_error *error) {
     if (!session) return pith_fail_null(error, "session");
     if (!ids && n_ids > 0) return pith_fail_null(error, "ids");
+    if (session->reply) return busy(error);
     return pith_session_feed(session, ids, n_ids, watch, error);
 }
 
@@ -96,8 +103,22 @@ pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_err
                          "n_keep is %zu, but the session holds %zu tokens", n_keep,
                          session->length);
     }
+    if (session->reply) return busy(error);
     pith_session_cut(session, n_keep);
     return PITH_OK;
+}
+
+pith_status pith_session_fork(const pith_session *session, size_t n_keep, pith_session **out,
+                              pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    if (!session) return pith_fail_null(error, "session");
+    if (n_keep > session->length) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "n_keep is %zu, but the session holds %zu tokens", n_keep,
+                         session->length);
+    }
+    return pith_session_branch(session, n_keep, out, error);
 }
 
 size_t pith_session_length(const pith_session *session) {
@@ -127,7 +148,24 @@ pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options
     pith_status status =
         pith_copy_options(&full, sizeof full, options, "pith_sampler_options", error);
     if (status != PITH_OK) return status;
-    return pith_sample_new(pith_model_get_info(model).n_vocab, &full, out, error);
+    int32_t n_vocab = pith_model_get_info(model).n_vocab;
+    if (!model->tokenizer || !pith_sample_wants_pieces(&full))
+        return pith_sample_new(n_vocab, &full, out, error);
+    pith_span *pieces = pith_alloc_array((size_t)n_vocab, sizeof *pieces);
+    if (!pieces) return pith_fail_memory(error, "a sampler", (uint64_t)n_vocab * sizeof *pieces);
+    for (int32_t id = 0; id < n_vocab; id++)
+        pieces[id] = pith_tokenizer_bytes(model->tokenizer, id);
+    status = pith_sample_new_with_pieces(pieces, n_vocab, &full, out, error);
+    pith_free(pieces);
+    return status;
+}
+
+pith_status pith_sampler_clone(const pith_sampler *sampler, uint64_t seed, pith_sampler **out,
+                               pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    if (!sampler) return pith_fail_null(error, "sampler");
+    return pith_sample_clone(sampler, seed, out, error);
 }
 
 void pith_sampler_free(pith_sampler *sampler) {
@@ -140,6 +178,26 @@ int32_t pith_sampler_next(pith_sampler *sampler, const float *logits) {
 
 void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids) {
     if (sampler && ids) pith_sample_accept(sampler, ids, n_ids);
+}
+
+bool pith_sampler_rewind(pith_sampler *sampler, size_t n) {
+    return sampler && pith_sample_rewind(sampler, n);
+}
+
+size_t pith_sampler_distribution(pith_sampler *sampler, const float *logits, int32_t *ids,
+                                 double *probabilities, size_t capacity) {
+    if (!sampler || !logits || ((!ids || !probabilities) && capacity > 0)) return 0;
+    return pith_sample_distribution(sampler, logits, NULL, ids, probabilities, capacity);
+}
+
+size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *logprob,
+                     pith_logprob *top, int32_t n_top) {
+    double unwanted;
+    if (!logprob) logprob = &unwanted;
+    *logprob = -HUGE_VAL;
+    if (!logits || n_vocab < 1) return 0;
+    size_t n = top && n_top > 0 ? (size_t)n_top : 0;
+    return pith_sample_logprobs(logits, (size_t)n_vocab, id, logprob, top, n);
 }
 
 /* ---- Generation ---- */
@@ -162,24 +220,102 @@ static pith_status check_stops(const pith_generate_options *options, pith_error 
     return PITH_OK;
 }
 
-pith_status pith_generate(pith_session *session, pith_sampler *sampler, const int32_t *prompt,
-                          size_t n_prompt, const pith_generate_options *options,
-                          pith_generation *out, pith_error *error) {
-    pith_generate_options full;
-    pith_generation unwanted;
-    if (!out) out = &unwanted;
-    *out = (pith_generation){0};
+/* Checks what a reply is made of and fills in defaults. */
+static pith_status reply_options(const pith_session *session, const pith_sampler *sampler,
+                                 const int32_t *prompt, const pith_generate_options *options,
+                                 pith_generate_options *full, pith_error *error) {
     if (!session) return pith_fail_null(error, "session");
     if (!sampler) return pith_fail_null(error, "sampler");
     if (!prompt) return pith_fail_null(error, "prompt");
     pith_status status =
-        pith_copy_options(&full, sizeof full, options, "pith_generate_options", error);
-    if (status == PITH_OK) status = check_stops(&full, error);
-    if (status == PITH_OK && full.max_tokens < 0) {
-        status =
-            pith_fail(error, PITH_ERROR_ARGUMENT, "max_tokens %d is negative", full.max_tokens);
-    }
+        pith_copy_options(full, sizeof *full, options, "pith_generate_options", error);
+    if (status == PITH_OK) status = check_stops(full, error);
     if (status != PITH_OK) return status;
-    return pith_session_generate(session, sampler, (pith_id_span){prompt, n_prompt}, &full, out,
-                                 error);
+    if (full->max_tokens < 0) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "max_tokens %d is negative", full->max_tokens);
+    }
+    if (full->draft > PITH_DRAFT_NGRAM) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "draft %d is no source of guesses",
+                         (int)full->draft);
+    }
+    if (full->max_draft < 0 || full->max_draft > 15) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "max_draft is %d: it must be 0 to 15",
+                         full->max_draft);
+    }
+    if (full->overflow > PITH_OVERFLOW_TRUNCATE_MIDDLE) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "overflow %d is no way to overflow",
+                         (int)full->overflow);
+    }
+    if (full->n_keep < 0 || (uint32_t)full->n_keep > session->engine->n_ctx / 2) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "n_keep is %d: it must be 0 to %u, half the context", full->n_keep,
+                         session->engine->n_ctx / 2);
+    }
+    if (full->n_logprobs < 0 || full->n_logprobs > PITH_LOGPROBS_MAX) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d: it must be 0 to %d",
+                         full->n_logprobs, PITH_LOGPROBS_MAX);
+    }
+    if (full->n_logprobs > 0 && !full->on_logprobs) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_logprobs is %d, but on_logprobs is NULL",
+                         full->n_logprobs);
+    }
+    if (full->n_cache_at > 0 && !full->cache_at) return pith_fail_null(error, "cache_at");
+    if (full->n_cache_at > 16) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_cache_at is %zu: it must be 0 to 16",
+                         full->n_cache_at);
+    }
+    if (!(full->deadline_ms >= 0)) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "deadline_ms is %g: it must be 0 or more",
+                         full->deadline_ms);
+    }
+    return PITH_OK;
+}
+
+pith_status pith_reply_new(pith_session *session, pith_sampler *sampler, const int32_t *prompt,
+                           size_t n_prompt, const pith_generate_options *options, pith_reply **out,
+                           pith_error *error) {
+    pith_generate_options full;
+    if (!out) return pith_fail_null(error, "out");
+    *out = NULL;
+    pith_status status = reply_options(session, sampler, prompt, options, &full, error);
+    if (status != PITH_OK) return status;
+    return pith_reply_open(session, sampler, (pith_id_span){prompt, n_prompt}, &full, out, error);
+}
+
+void pith_reply_free(pith_reply *reply) {
+    pith_reply_close(reply);
+}
+
+bool pith_reply_is_done(const pith_reply *reply) {
+    return !reply || pith_reply_is_made(reply);
+}
+
+pith_status pith_reply_result(const pith_reply *reply, pith_generation *out, pith_error *error) {
+    if (!out) return pith_fail_null(error, "out");
+    *out = (pith_generation){0};
+    if (!reply) return pith_fail_null(error, "reply");
+    return pith_reply_outcome(reply, out, error);
+}
+
+pith_status pith_engine_step(pith_engine *engine, size_t *n_running, pith_error *error) {
+    if (n_running) *n_running = 0;
+    if (!engine) return pith_fail_null(error, "engine");
+    pith_engine_advance(engine);
+    if (n_running) *n_running = engine->n_replies;
+    return PITH_OK;
+}
+
+pith_status pith_generate(pith_session *session, pith_sampler *sampler, const int32_t *prompt,
+                          size_t n_prompt, const pith_generate_options *options,
+                          pith_generation *out, pith_error *error) {
+    pith_reply *reply = NULL;
+    pith_generation unwanted;
+    if (!out) out = &unwanted;
+    *out = (pith_generation){0};
+    pith_status status = pith_reply_new(session, sampler, prompt, n_prompt, options, &reply, error);
+    if (status != PITH_OK) return status;
+    while (!pith_reply_is_made(reply)) pith_engine_advance(session->engine);
+    status = pith_reply_outcome(reply, out, error);
+    pith_reply_close(reply);
+    return status;
 }

@@ -85,6 +85,7 @@ pith_status pith_model_open_reader(const pith_reader *reader, const pith_model_o
 }
 
 void pith_model_close(pith_model *model) {
+    if (model) pith_model_drop_trie(model);
     pith_model_free(model);
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "cpu/cpu.h"
+#include "engine/engine.h"
 #include "kernel/kernel.h"
 #include "model/model.h"
 
@@ -60,8 +61,9 @@ bool pith_system_library(size_t index, const char **name, const char **version) 
         {"PCRE2", NUMBER_TEXT(PCRE2_MAJOR) "." NUMBER_TEXT(PCRE2_MINOR)},
         {"utf8proc", utf8proc_version()},
         {"jansson", JANSSON_VERSION},
+        {"SQLite", pith_prefix_library()}, /* the last: it may be missing */
     };
-    if (index >= sizeof libraries / sizeof libraries[0]) return false;
+    if (index >= sizeof libraries / sizeof libraries[0] || !libraries[index][1]) return false;
     if (name) *name = libraries[index][0];
     if (version) *version = libraries[index][1];
     return true;

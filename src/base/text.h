@@ -16,6 +16,8 @@ bool pith_span_equal(pith_span a, pith_span b);
 bool pith_span_is(pith_span a, const char *text);
 /* 64 bits, not for secrets; the same on every platform. */
 uint64_t pith_hash(const void *data, size_t size, uint64_t seed);
+/* 64 bits against damage of large data, as fast as memory; not for maps, not against forgery. */
+uint64_t pith_checksum(const void *data, size_t size);
 
 /* Zero-initialised is empty. */
 typedef struct pith_buffer {

@@ -9,7 +9,10 @@
 #include "base/memory.h"
 #include "cpu/cpu.h"
 #include "engine/engine_account.h"
+#include "engine/prefix.h"
+#include "engine/step.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The longest text that the detokenizer can make of one token: ill-formed bytes become U+FFFD,
@@ -35,13 +38,19 @@ static pith_status make_arrays(pith_engine *engine, pith_error *error) {
     engine->logits = pith_size_mul(n, n_vocab, &logits)
                          ? pith_alloc_array(logits, sizeof *engine->logits)
                          : NULL;
+    engine->tokens = pith_alloc_array(engine->step_limit, sizeof *engine->tokens);
     engine->positions = pith_alloc_array(engine->step_limit, sizeof *engine->positions);
     engine->sequence = pith_alloc_zero(engine->step_limit, sizeof *engine->sequence);
     engine->out_rows = pith_alloc_array(engine->step_limit, sizeof *engine->out_rows);
     engine->is_fast = pith_alloc_zero(engine->step_limit, sizeof *engine->is_fast);
-    engine->tables = pith_alloc_zero(engine->layout.n_group, sizeof *engine->tables);
-    if (!engine->sessions || !engine->ids || !engine->logits || !engine->positions ||
-        !engine->sequence || !engine->out_rows || !engine->is_fast || !engine->tables) {
+    engine->tables = pith_alloc_zero(n * engine->layout.n_group, sizeof *engine->tables);
+    engine->adapters = pith_alloc_zero(n, sizeof *engine->adapters);
+    engine->replies = pith_alloc_zero(n, sizeof(pith_reply *));
+    engine->parts = pith_alloc_zero(n, sizeof(pith_part));
+    bool has_rows = engine->tokens && engine->positions && engine->sequence && engine->out_rows &&
+                    engine->is_fast && engine->adapters && engine->tables && engine->replies &&
+                    engine->parts;
+    if (!engine->sessions || !engine->ids || !engine->logits || !has_rows) {
         return pith_fail_memory(error, "sessions", pith_engine_array_bytes(engine));
     }
     return PITH_OK;
@@ -76,10 +85,24 @@ static pith_status prepare(pith_engine *engine, const pith_engine_options *optio
     return status;
 }
 
+/* Prompts are kept on disk only where their buffers fit under the ceiling too. */
+static pith_status check_ceiling(pith_engine *engine, uint64_t limit, pith_error *error) {
+    pith_status status = pith_engine_check_ceiling(engine, limit, error);
+    if (status == PITH_OK || !engine->has_cache) return status;
+    engine->has_cache = false;
+    status = pith_engine_account(engine, error);
+    if (status == PITH_OK) status = pith_engine_check_ceiling(engine, limit, error);
+    if (status == PITH_OK) {
+        snprintf(engine->cache_note, sizeof engine->cache_note,
+                 "prompts are not kept: their buffers do not fit under the memory ceiling");
+    }
+    return status;
+}
+
 static pith_status make(pith_engine *engine, const pith_engine_options *options,
                         pith_error *error) {
     pith_status status = prepare(engine, options, error);
-    if (status == PITH_OK) status = pith_engine_check_ceiling(engine, options->memory_limit, error);
+    if (status == PITH_OK) status = check_ceiling(engine, options->memory_limit, error);
     if (status == PITH_OK) status = make_arrays(engine, error);
     if (status == PITH_OK) status = make_sessions(engine, error);
     if (status == PITH_OK) {
@@ -98,6 +121,7 @@ void pith_engine_close(pith_engine *engine) {
         pith_session_close(&engine->sessions[i]);
         pith_detok_deinit(&engine->sessions[i].detok);
     }
+    pith_prefix_close(engine->prefix);
     pith_runner_free(engine->runner);
     pith_kv_free(engine->kv);
     pith_kv_layout_deinit(&engine->layout);
@@ -105,12 +129,26 @@ void pith_engine_close(pith_engine *engine) {
     pith_free(engine->sessions);
     pith_free(engine->ids);
     pith_free(engine->logits);
+    pith_free(engine->tokens);
     pith_free(engine->positions);
     pith_free(engine->sequence);
     pith_free(engine->out_rows);
     pith_free(engine->is_fast);
     pith_free(engine->tables);
+    pith_free(engine->adapters);
+    pith_free(engine->replies);
+    pith_free(engine->parts);
     pith_free(engine);
+}
+
+/* A cache folder that cannot be used is told in the engine's description, nothing more. */
+static void open_cache(pith_engine *engine, const pith_engine_options *options) {
+    pith_error why = {0};
+    if (!options->cache_folder || engine->cache_note[0]) return;
+    engine->prefix = pith_prefix_open(engine, options->cache_folder, options->cache_quota, &why);
+    if (engine->prefix) return;
+    snprintf(engine->cache_note, sizeof engine->cache_note, "prompts are not kept: %.200s",
+             why.text);
 }
 
 pith_status pith_engine_open(const pith_model *model, const pith_engine_options *options,
@@ -124,6 +162,7 @@ pith_status pith_engine_open(const pith_model *model, const pith_engine_options 
         pith_engine_close(engine);
         return status;
     }
+    open_cache(engine, options);
     *out = engine;
     return PITH_OK;
 }
@@ -168,5 +207,7 @@ pith_engine_info pith_engine_get_info(const pith_engine *engine) {
                               .kv_bytes = engine->kv_bytes,
                               .workspace_bytes = engine->workspace_bytes,
                               .decode_threads = engine->backend.decode_threads,
-                              .adapter_rank_limit = (int32_t)engine->backend.adapter_rank};
+                              .adapter_rank_limit = (int32_t)engine->backend.adapter_rank,
+                              .cache_note = engine->prefix ? pith_prefix_note(engine->prefix)
+                                                           : engine->cache_note};
 }

@@ -8,10 +8,12 @@
  * Invariant: tokens in KV <= length <= n_ctx, and everything is allocated when the engine is
  * made: running a step and making a token allocate nothing. Arguments were checked by src/api;
  * numbers that depend on the model are checked here. Read next: engine.c (making one), session.c
- * (steps), session_adapters.c, generate.c (replies), estimate.c (before loading). */
+ * (feeds), session_adapters.c, step.c (steps), reply.c and schedule.c (replies), prefix.h (prompts
+ * on disk), estimate.c (before loading). */
 #ifndef PITH_ENGINE_ENGINE_H
 #define PITH_ENGINE_ENGINE_H
 
+#include "engine/pace.h"
 #include "kv/kv.h"
 #include "model/model.h"
 #include "sample/sample.h"
@@ -31,6 +33,8 @@ enum {
     PITH_ENGINE_MAX_ADAPTER_RANK = 8192
 };
 
+typedef struct pith_prefix pith_prefix; /* prefix.h */
+
 struct pith_session {
     pith_engine *engine;
     bool is_open;
@@ -41,10 +45,13 @@ struct pith_session {
     bool has_logits; /* logits are those after ids[length - 1] */
     /* Set from any thread or signal handler, cleared by the call that it stops. */
     atomic_int cancelled;
-    pith_detok detok; /* lent to the reply being made, so that a token needs no allocation */
+    pith_detok detok;       /* lent to the reply being made, so that a token needs no allocation */
+    pith_reply *reply;      /* the one being made, or NULL */
+    uint64_t checked_draft; /* content key of a model that has the same vocabulary; 0: none */
     /* What steps of the session are given; holders[i] is held and owns adapters.delta[i]. */
     pith_adapter_set adapters;
     pith_adapter *holders[PITH_ADAPTERS_MAX];
+    uint64_t variant; /* hash of what else than its ids decides its KV (adapters); 0: nothing */
 };
 
 struct pith_engine {
@@ -58,13 +65,22 @@ struct pith_engine {
     uint64_t kv_bytes, workspace_bytes; /* as accounted before they were made */
     pith_kv *kv;
     pith_runner *runner;
-    pith_session *sessions;                   /* [n_sessions] */
-    int32_t *ids;                             /* [n_sessions, n_ctx] */
-    float *logits;                            /* [n_sessions, n_vocab] */
-    int32_t *positions, *sequence, *out_rows; /* [step_limit], of the step being run */
-    bool *is_fast;                            /* the same */
-    pith_kv_table *tables;                    /* [n_group] */
-    size_t max_token_bytes;                   /* longest text of a token */
+    pith_session *sessions; /* [n_sessions] */
+    int32_t *ids;           /* [n_sessions, n_ctx] */
+    float *logits;          /* [n_sessions, n_vocab] */
+    /* [step_limit], of the step being run */
+    int32_t *tokens, *positions, *sequence, *out_rows;
+    bool *is_fast;                     /* the same */
+    pith_kv_table *tables;             /* [n_sessions, n_group] */
+    const pith_adapter_set **adapters; /* [n_sessions], of the step being run */
+    struct pith_part *parts;           /* [n_sessions], of the step being made */
+    pith_reply **replies;              /* [n_sessions], those being made, in the order they came */
+    uint32_t n_replies, turn;          /* turn: which of them comes first in the next step */
+    pith_pace pace;
+    size_t max_token_bytes; /* longest text of a token */
+    bool has_cache;         /* a cache folder was asked for */
+    pith_prefix *prefix;    /* prompts on disk; NULL: none are kept, and cache_note says why */
+    char cache_note[240];
 };
 
 /* Bytes that pith_engine_open would allocate. options: complete (src/api fills absent fields
@@ -84,6 +100,11 @@ pith_engine_info pith_engine_get_info(const pith_engine *engine);
 
 pith_status pith_session_open(pith_engine *engine, pith_session **out, pith_error *error);
 void pith_session_close(pith_session *session); /* NULL is allowed */
+
+/* A new session with the first n_keep tokens (<= length) of this one; blocks of KV are shared. What
+ * the window groups have dropped is computed again by its next feed. */
+pith_status pith_session_branch(const pith_session *session, size_t n_keep, pith_session **out,
+                                pith_error *error);
 
 /* Who watches the reading of a prompt; all members may be NULL. */
 typedef struct pith_feed_watch {
@@ -109,6 +130,10 @@ pith_status pith_session_adapt(pith_session *session, pith_adapter *const *adapt
                                const float *scales, size_t n, pith_error *error);
 /* Lets go of all of them, without looking at the tokens: for a session that begins or ends. */
 void pith_session_drop_adapters(pith_session *session);
+/* `to` (which has none) gets those of `from`, at the same places. */
+void pith_session_copy_adapters(pith_session *to, const pith_session *from);
+/* Whether both compute the positions before n with the same. */
+bool pith_session_same_adapters(const pith_session *a, const pith_session *b, size_t n);
 /* To be called when tokens were appended, before they are computed: where an activated adapter
  * begins among the first `length` ids. What was computed otherwise leaves the KV cache. */
 void pith_session_aim_adapters(pith_session *session, size_t length);
@@ -123,11 +148,31 @@ typedef struct pith_id_span {
     size_t size; /* ids */
 } pith_id_span;
 
-/* Brings the session to `prompt` and generates (pith_generate of pith.h). A request to stop is no
- * failure here: what was made stays and out->stop says PITH_STOP_CANCELLED. options: complete. */
-pith_status pith_session_generate(pith_session *session, pith_sampler *sampler, pith_id_span prompt,
-                                  const pith_generate_options *options, pith_generation *out,
-                                  pith_error *error);
+/* ---- Replies (reply.c, schedule.c) ---- */
+
+/* Starts a reply (pith_reply_new of pith.h). options: complete; what they point to, and the
+ * sampler, must live as long as the reply. */
+pith_status pith_reply_open(pith_session *session, pith_sampler *sampler, pith_id_span prompt,
+                            const pith_generate_options *options, pith_reply **out,
+                            pith_error *error);
+/* Also of a reply that is not made to its end: the session keeps what there is. NULL is allowed. */
+void pith_reply_close(pith_reply *reply);
+/* Its session is closed: it is done and failed. */
+void pith_reply_abandon(pith_reply *reply);
+bool pith_reply_is_made(const pith_reply *reply);
+/* Why it failed, or PITH_OK and what it is so far. */
+pith_status pith_reply_outcome(const pith_reply *reply, pith_generation *out, pith_error *error);
+/* One step for all replies being made. A failure is that of each reply in the step. */
+void pith_engine_advance(pith_engine *engine);
+
+/* ---- Prompts on disk (prefix.h; a folder as a whole: prefix_folder.c) ---- */
+
+/* pith_cache_list and pith_cache_clear of pith.h, arguments checked. */
+pith_status pith_prefix_list(const char *folder, pith_cache_visit visit, void *user,
+                             pith_error *error);
+pith_status pith_prefix_clear(const char *folder, size_t *n_removed, pith_error *error);
+/* Version of the library that keeps the index; NULL: this build keeps no prompts. */
+const char *pith_prefix_library(void);
 
 /* ---- Estimates (estimate.c) ---- */
 
@@ -162,5 +207,16 @@ void pith_stop_text_drop(pith_stop_text *text, size_t n);
 
 /* The control token that the model's chat template puts after a reply; -1 when it does not show. */
 int32_t pith_turn_end_find(const pith_model *model);
+
+/* ---- Constrained output (model_trie.c) ---- */
+
+/* The model's vocabulary for a matcher (sample/grammar.h): made when first asked for, kept with the
+ * model. Any thread may ask. */
+pith_status pith_model_get_trie(const pith_model *model, const struct pith_token_trie **out,
+                                pith_error *error);
+/* Before pith_model_free, when nobody asks any more. */
+void pith_model_drop_trie(pith_model *model);
+/* The id of a text that is one token as a whole, control tokens included; -1: it is not. */
+int32_t pith_model_find_token(const pith_model *model, pith_span text);
 
 #endif

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "cpu/cpu.h"
+#include "engine/prefix.h"
+#include "engine/step.h"
 
 #include <stdio.h>
 
@@ -99,6 +101,7 @@ pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *o
     if (status == PITH_OK) status = pith_cpu_features(&engine->backend.features, error);
     if (engine->step_limit > engine->n_ctx) engine->step_limit = engine->n_ctx;
     engine->exact = options->exact;
+    engine->has_cache = options->cache_folder && pith_prefix_library() != NULL;
     engine->backend.n_threads = (int32_t)n_threads;
     engine->backend.decode_threads = (int32_t)decode_threads;
     engine->backend.step_limit = engine->step_limit;
@@ -120,10 +123,11 @@ pith_status pith_engine_lay_out(pith_engine *engine, pith_error *error) {
 
 uint64_t pith_engine_array_bytes(const pith_engine *engine) {
     uint64_t per_session = sizeof(pith_session) + (uint64_t)engine->n_ctx * sizeof(int32_t) +
-                           (uint64_t)engine->model->hparams.n_vocab * sizeof(float);
+                           (uint64_t)engine->model->hparams.n_vocab * sizeof(float) +
+                           engine->layout.n_group * sizeof(pith_kv_table) + sizeof(pith_part) +
+                           sizeof(pith_reply *) + sizeof(pith_adapter_set *);
     return per_session * engine->n_sessions +
-           (3u * sizeof(int32_t) + sizeof(bool)) * (uint64_t)engine->step_limit +
-           engine->layout.n_group * sizeof(pith_kv_table);
+           (4u * sizeof(int32_t) + sizeof(bool)) * (uint64_t)engine->step_limit;
 }
 
 pith_status pith_engine_account(pith_engine *engine, pith_error *error) {
@@ -134,7 +138,9 @@ pith_status pith_engine_account(pith_engine *engine, pith_error *error) {
         status = pith_runner_bytes(engine->plan, &engine->backend, &runner, error);
     }
     if (status != PITH_OK) return status;
-    if (!pith_u64_add(runner, pith_engine_array_bytes(engine), &engine->workspace_bytes)) {
+    uint64_t own = pith_engine_array_bytes(engine);
+    if (engine->has_cache) own += pith_prefix_bytes(&engine->layout, engine->n_ctx);
+    if (!pith_u64_add(runner, own, &engine->workspace_bytes)) {
         return pith_fail(error, PITH_ERROR_LIMIT,
                          "the engine's memory cannot be counted in 64 bits");
     }

@@ -72,6 +72,21 @@ static bool is_same(const pith_session *a, const pith_session *b) {
     return same;
 }
 
+void pith_session_copy_adapters(pith_session *to, const pith_session *from) {
+    for (uint32_t i = 0; i < from->adapters.n; i++) {
+        to->holders[i] = from->holders[i];
+        pith_adapter_hold(to->holders[i]);
+    }
+    to->adapters = from->adapters;
+}
+
+bool pith_session_same_adapters(const pith_session *a, const pith_session *b, size_t n) {
+    bool a_alone = a->adapters.n == 0 || (size_t)a->adapters.from >= n;
+    bool b_alone = b->adapters.n == 0 || (size_t)b->adapters.from >= n;
+    if (a_alone && b_alone) return true;
+    return is_same(a, b) && a->adapters.from == b->adapters.from;
+}
+
 /* Positions that were and stay the model's alone. */
 static size_t kept_length(const pith_session *session, const pith_session *wanted) {
     size_t length = session->length;

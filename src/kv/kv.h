@@ -8,7 +8,8 @@
  *   fork B      [ b0 ]    [ b1 ]     [ b7 ]         in it per layer K and V pages, head by head
  *
  * It owns memory and tables and computes nothing: kernels write and read the pages (drawn in
- * docs/formats.md, "KV pages"). Read next: kv_layout.c, kv_store.c, kv_sequence.c. */
+ * docs/formats.md, "KV pages"). Read next: kv_layout.c, kv_store.c, kv_sequence.c, then
+ * kv_snapshot.c. */
 #ifndef PITH_KV_KV_H
 #define PITH_KV_KV_H
 
@@ -54,5 +55,25 @@ pith_status pith_kv_sequence_fork(pith_kv_sequence *dst, const pith_kv_sequence 
                                   pith_error *error);
 /* Fills tables[0..n_group). */
 void pith_kv_sequence_tables(const pith_kv_sequence *sequence, pith_kv_table *tables);
+
+/* ---- Snapshots (kv_snapshot.c): blocks as bytes that every tier and backend reads ---- */
+
+/* First block of the group that rows from `position` on need. */
+uint32_t pith_kv_first_block(const pith_kv_layout *layout, uint32_t group, uint32_t position);
+/* Bytes of the first n (<= 64) tokens of a block of the group. */
+size_t pith_kv_snapshot_bytes(const pith_kv_layout *layout, uint32_t group, uint32_t n);
+/* Writes the first n tokens of a block. false: the block has left the window. */
+bool pith_kv_snapshot_write(const pith_kv_sequence *sequence, uint32_t group, uint32_t block,
+                            uint32_t n, uint8_t *out);
+/* Where a sequence's blocks come from: *bytes is a snapshot of the first *n tokens of the block,
+ * valid until the next call, *n at least `least`. NULL: there is none. */
+typedef struct pith_kv_snapshot_source {
+    const uint8_t *(*read)(void *user, uint32_t group, uint32_t block, uint32_t least, uint32_t *n);
+    void *user;
+} pith_kv_snapshot_source;
+/* Lengthens a sequence, whose length is a multiple of 64, to n tokens with the blocks that rows
+ * from n on need. false: a block was missing, or n is over n_ctx; the sequence is empty then. */
+bool pith_kv_snapshot_read(pith_kv_sequence *sequence, uint32_t n,
+                           const pith_kv_snapshot_source *source);
 
 #endif

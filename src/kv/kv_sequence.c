@@ -15,19 +15,6 @@
 
 #include <string.h>
 
-typedef struct block_table {
-    uint8_t **blocks; /* [n_table] */
-    uint32_t first;   /* blocks before are dropped */
-    uint32_t n;
-} block_table;
-
-struct pith_kv_sequence {
-    pith_kv *kv;
-    uint32_t length;
-    uint8_t **entries;   /* memory of all tables */
-    block_table *tables; /* [n_group] */
-};
-
 pith_status pith_kv_sequence_new(pith_kv *kv, pith_kv_sequence **out, pith_error *error) {
     *out = NULL;
     if (kv->n_open == kv->n_sequences)
@@ -56,8 +43,8 @@ pith_status pith_kv_sequence_new(pith_kv *kv, pith_kv_sequence **out, pith_error
     return PITH_OK;
 }
 
-/* Keeps entries [first, n) of a table. */
-static void keep_blocks(block_table *table, pith_kv_pool *pool, uint32_t first, uint32_t n) {
+void pith_kv_table_keep(pith_kv_block_table *table, pith_kv_pool *pool, uint32_t first,
+                        uint32_t n) {
     for (uint32_t i = table->first; i < table->n; i++) {
         if (i >= first && i < n) continue;
         pith_kv_block_drop(pool, table->blocks[i]);
@@ -68,9 +55,9 @@ static void keep_blocks(block_table *table, pith_kv_pool *pool, uint32_t first, 
     if (table->first >= table->n) table->first = table->n;
 }
 
-static void empty(pith_kv_sequence *sequence) {
+void pith_kv_sequence_empty(pith_kv_sequence *sequence) {
     for (uint32_t g = 0; g < sequence->kv->layout->n_group; g++) {
-        keep_blocks(&sequence->tables[g], &sequence->kv->pools[g], 0, 0);
+        pith_kv_table_keep(&sequence->tables[g], &sequence->kv->pools[g], 0, 0);
         sequence->tables[g].first = 0;
     }
     sequence->length = 0;
@@ -78,7 +65,7 @@ static void empty(pith_kv_sequence *sequence) {
 
 void pith_kv_sequence_free(pith_kv_sequence *sequence) {
     if (!sequence) return;
-    empty(sequence);
+    pith_kv_sequence_empty(sequence);
     sequence->kv->n_open--;
     pith_free(sequence->tables);
     pith_free(sequence->entries);
@@ -89,17 +76,13 @@ uint32_t pith_kv_sequence_length(const pith_kv_sequence *sequence) {
     return sequence->length;
 }
 
-static uint32_t blocks_below(uint32_t position) {
-    return (position + PITH_KV_BLOCK_TOKENS - 1) / PITH_KV_BLOCK_TOKENS;
-}
-
-/* First entry of group g that rows from `position` on need. */
 static uint32_t first_block(const pith_kv *kv, uint32_t group, uint32_t position) {
-    return pith_kv_first_visible(position, kv->layout->group_window[group]) / PITH_KV_BLOCK_TOKENS;
+    return pith_kv_first_block(kv->layout, group, position);
 }
 
 /* Entries that rows [length, end) write and that exist already: shared ones must be copied. */
-static uint32_t count_copies(const block_table *table, const pith_kv_pool *pool, uint32_t from) {
+static uint32_t count_copies(const pith_kv_block_table *table, const pith_kv_pool *pool,
+                             uint32_t from) {
     uint32_t n = 0;
     for (uint32_t i = from > table->first ? from : table->first; i < table->n; i++)
         n += pith_kv_block_is_shared(pool, table->blocks[i]);
@@ -107,7 +90,8 @@ static uint32_t count_copies(const block_table *table, const pith_kv_pool *pool,
 }
 
 /* Blocks that become free when entries before `first` are dropped. */
-static uint32_t count_freed(const block_table *table, const pith_kv_pool *pool, uint32_t first) {
+static uint32_t count_freed(const pith_kv_block_table *table, const pith_kv_pool *pool,
+                            uint32_t first) {
     uint32_t n = 0;
     for (uint32_t i = table->first; i < table->n && i < first; i++)
         n += !pith_kv_block_is_shared(pool, table->blocks[i]);
@@ -115,9 +99,9 @@ static uint32_t count_freed(const block_table *table, const pith_kv_pool *pool, 
 }
 
 static bool has_room(const pith_kv_sequence *sequence, uint32_t group, uint32_t end) {
-    const block_table *table = &sequence->tables[group];
+    const pith_kv_block_table *table = &sequence->tables[group];
     const pith_kv_pool *pool = &sequence->kv->pools[group];
-    uint32_t want = blocks_below(end);
+    uint32_t want = pith_kv_blocks_below(end);
     uint32_t need = want > table->n ? want - table->n : 0;
     need += count_copies(table, pool, sequence->length / PITH_KV_BLOCK_TOKENS);
     uint32_t first = first_block(sequence->kv, group, sequence->length);
@@ -125,10 +109,10 @@ static bool has_room(const pith_kv_sequence *sequence, uint32_t group, uint32_t 
 }
 
 static void make_room(pith_kv_sequence *sequence, uint32_t group, uint32_t end) {
-    block_table *table = &sequence->tables[group];
+    pith_kv_block_table *table = &sequence->tables[group];
     pith_kv_pool *pool = &sequence->kv->pools[group];
-    uint32_t from = sequence->length / PITH_KV_BLOCK_TOKENS, want = blocks_below(end);
-    keep_blocks(table, pool, first_block(sequence->kv, group, sequence->length), table->n);
+    uint32_t from = sequence->length / PITH_KV_BLOCK_TOKENS, want = pith_kv_blocks_below(end);
+    pith_kv_table_keep(table, pool, first_block(sequence->kv, group, sequence->length), table->n);
     for (uint32_t i = from > table->first ? from : table->first; i < table->n; i++) {
         uint8_t *old = table->blocks[i];
         if (!pith_kv_block_is_shared(pool, old)) continue;
@@ -168,18 +152,18 @@ uint32_t pith_kv_sequence_truncate(pith_kv_sequence *sequence, uint32_t n_keep) 
     const pith_kv *kv = sequence->kv;
     if (n_keep > sequence->length) n_keep = sequence->length;
     for (uint32_t g = 0; g < kv->layout->n_group; g++) {
-        const block_table *table = &sequence->tables[g];
+        const pith_kv_block_table *table = &sequence->tables[g];
         /* Rows from n_keep on need blocks from `need` on; what lies before n_keep must still be
          * there. */
         uint32_t need = first_block(kv, g, n_keep);
-        if (need < table->first && need < blocks_below(n_keep)) n_keep = 0;
+        if (need < table->first && need < pith_kv_blocks_below(n_keep)) n_keep = 0;
     }
     if (n_keep == 0) {
-        empty(sequence);
+        pith_kv_sequence_empty(sequence);
         return 0;
     }
     for (uint32_t g = 0; g < kv->layout->n_group; g++)
-        keep_blocks(&sequence->tables[g], &kv->pools[g], 0, blocks_below(n_keep));
+        pith_kv_table_keep(&sequence->tables[g], &kv->pools[g], 0, pith_kv_blocks_below(n_keep));
     sequence->length = n_keep;
     return n_keep;
 }
@@ -194,7 +178,7 @@ static pith_status check_fork(const pith_kv_sequence *dst, const pith_kv_sequenc
                          src->length);
     for (uint32_t g = 0; g < src->kv->layout->n_group; g++) {
         uint32_t need = first_block(src->kv, g, n);
-        if (need < src->tables[g].first && need < blocks_below(n))
+        if (need < src->tables[g].first && need < pith_kv_blocks_below(n))
             return pith_fail(error, PITH_ERROR_LIMIT,
                              "the tokens that a fork at %u needs have left the window of %u", n,
                              src->kv->layout->group_window[g]);
@@ -206,10 +190,10 @@ pith_status pith_kv_sequence_fork(pith_kv_sequence *dst, const pith_kv_sequence 
                                   pith_error *error) {
     pith_status status = check_fork(dst, src, n, error);
     if (status) return status;
-    empty(dst); /* blocks reserved and never committed */
+    pith_kv_sequence_empty(dst); /* blocks reserved and never committed */
     for (uint32_t g = 0; g < src->kv->layout->n_group; g++) {
-        block_table *table = &dst->tables[g];
-        table->n = blocks_below(n);
+        pith_kv_block_table *table = &dst->tables[g];
+        table->n = pith_kv_blocks_below(n);
         table->first = first_block(src->kv, g, n);
         if (table->first > table->n) table->first = table->n;
         for (uint32_t i = table->first; i < table->n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private to kv: the blocks of all window groups and their reference counts. */
+ * Private to kv: the blocks of all window groups with their reference counts, and the tables of a
+ * sequence (kv_sequence.c says what holds for them). */
 #ifndef PITH_KV_KV_STORE_H
 #define PITH_KV_KV_STORE_H
 
@@ -25,6 +26,29 @@ struct pith_kv {
     pith_kv_pool *pools; /* [n_group] */
     pith_region region;
 };
+
+/* From position / 64 to a block. */
+typedef struct pith_kv_block_table {
+    uint8_t **blocks; /* [n_table] */
+    uint32_t first;   /* blocks before are dropped */
+    uint32_t n;
+} pith_kv_block_table;
+
+struct pith_kv_sequence {
+    pith_kv *kv;
+    uint32_t length;
+    uint8_t **entries;           /* memory of all tables */
+    pith_kv_block_table *tables; /* [n_group] */
+};
+
+/* Keeps entries [first, n) of a table. */
+void pith_kv_table_keep(pith_kv_block_table *table, pith_kv_pool *pool, uint32_t first, uint32_t n);
+/* Forgets everything, blocks that were reserved and never committed too. */
+void pith_kv_sequence_empty(pith_kv_sequence *sequence);
+
+static inline uint32_t pith_kv_blocks_below(uint32_t position) {
+    return (position + PITH_KV_BLOCK_TOKENS - 1) / PITH_KV_BLOCK_TOKENS;
+}
 
 /* A block with one reference; the caller has made sure that one is free. */
 uint8_t *pith_kv_block_take(pith_kv_pool *pool);

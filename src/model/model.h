@@ -34,6 +34,8 @@ enum {
 
 typedef struct pith_arch pith_arch;   /* architecture.h */
 typedef struct pith_layer pith_layer; /* architecture.h */
+/* The vocabulary as a tree (src/sample), which this room only keeps. */
+typedef _Atomic(struct pith_token_trie *) pith_model_trie;
 
 /* Numbers of the whole model; what differs by layer is in pith_layer. */
 typedef struct pith_hparams {
@@ -67,6 +69,7 @@ struct pith_model {
     /* The control token that the chat template ends a reply with, -1: unknown. Written once by
      * the opener, which sees the template engine, before anybody else has the model. */
     int32_t turn_end;
+    pith_model_trie trie; /* made when first asked for (src/engine); NULL: not yet */
 };
 
 /* Loads a model from an open file, which it takes over in every case. `options` may be NULL (all

@@ -9,7 +9,7 @@
  * each module. */
 #include "base/memory.h"
 #include "model/adapter.h"
-#include "model/json_text.h"
+#include "model/peft_json.h"
 
 #include <math.h>
 #include <string.h>

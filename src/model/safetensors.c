@@ -8,7 +8,7 @@
 
 #include "base/cursor.h"
 #include "base/memory.h"
-#include "model/json_text.h"
+#include "model/peft_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

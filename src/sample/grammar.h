@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "sample/sample.h"
 
 /* Published limits. */
 enum {
@@ -25,7 +26,7 @@ enum {
     PITH_GRAMMAR_MAX_NESTING = 1024   /* of a source text */
 };
 
-typedef struct pith_grammar pith_grammar; /* public name; reference counted */
+/* pith_grammar is a public type of pith.h; here it is counted by its owners. */
 
 /* ---- Building ---- */
 
@@ -64,9 +65,17 @@ void pith_grammar_define(pith_grammar_builder *builder, pith_grammar_rule rule,
 pith_status pith_grammar_build(pith_grammar_builder *builder, pith_grammar_node root,
                                pith_grammar **out, pith_error *error);
 
+/* What a grammar's token terminals need to know of the vocabulary. */
+typedef struct pith_grammar_tokens {
+    void *user;
+    /* The id of a text that is one token, control tokens included; -1: it is not. */
+    int32_t (*find)(void *user, const char *text, size_t size);
+} pith_grammar_tokens;
+
 /* From source texts. Errors name line and column (GBNF), offset (regex) or the JSON path. */
-pith_status pith_grammar_from_gbnf(const char *text, size_t size, pith_grammar **out,
-                                   pith_error *error);
+/* tokens: NULL where there is no vocabulary; then terminals like <think> are refused. */
+pith_status pith_grammar_from_gbnf(const char *text, size_t size, const pith_grammar_tokens *tokens,
+                                   pith_grammar **out, pith_error *error);
 pith_status pith_grammar_from_schema(const char *json, size_t size, pith_grammar **out,
                                      pith_error *error);
 pith_status pith_grammar_from_regex(const char *text, size_t size, pith_grammar **out,
@@ -78,6 +87,28 @@ pith_grammar_node pith_grammar_add_schema(pith_grammar_builder *builder, const c
                                           size_t size, pith_error *error);
 pith_grammar_node pith_grammar_add_regex(pith_grammar_builder *builder, const char *text,
                                          size_t size, pith_error *error);
+
+/* How a reply may call tools. */
+typedef enum pith_tool_choice {
+    PITH_TOOLS_AUTO,     /* text, then calls or none */
+    PITH_TOOLS_REQUIRED, /* at least one call and no text */
+    PITH_TOOLS_NONE      /* text without a call */
+} pith_tool_choice;
+typedef struct pith_tool_rules {
+    const char *format; /* how the model writes a call: pith_tool_format_name */
+    pith_tool_choice choice;
+    const char *only;        /* the one tool that may be called; NULL: every one */
+    bool parallel;           /* several calls, at most PITH_TOOL_MAX_CALLS */
+    const char *thought_end; /* what ends a thought that comes first, "</think>"; NULL: none */
+} pith_tool_rules;
+enum { PITH_TOOL_MAX_CALLS = 32 };
+/* Replies that call the tools of a JSON list [{"type": "function", "function": {"name",
+ * "parameters"}}] with arguments that satisfy their schemas, an empty object where there is none.
+ * Errors name the tool and the path in its schema. */
+pith_status pith_grammar_from_tools(const char *json, size_t size, const pith_tool_rules *rules,
+                                    pith_grammar **out, pith_error *error);
+/* The formats: "hermes", "llama3", ...; NULL past the last one. */
+const char *pith_tool_format_name(size_t index);
 
 pith_grammar *pith_grammar_share(const pith_grammar *grammar); /* one more owner */
 void pith_grammar_drop(pith_grammar *grammar);                 /* NULL is allowed */
@@ -112,6 +143,8 @@ size_t pith_matcher_length(const pith_matcher *matcher); /* ids accepted */
 bool pith_matcher_may_end(const pith_matcher *matcher);
 /* Bytes that must come next whatever is chosen (at most capacity); 0 when there is a choice. */
 size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity);
+/* What a sampler asks; the matcher must live as long. What is drawn is not accepted by it. */
+pith_token_filter pith_matcher_filter(pith_matcher *matcher);
 /* A limit was met (memory, states): nothing is allowed any more. NULL: no. */
 const char *pith_matcher_failed(const pith_matcher *matcher);
 

@@ -1,65 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Repetition, frequency and presence penalties over the last tokens.
  *
- * Owns a ring of the last `window` accepted ids and, kept true with it, how often each id occurs.
- * Invariant: the sum of count[] is n_used. So accepting a token is constant time, and a token's
- * count needs no search.
+ * Owns how often each id occurs in the window, and a list of the ids that do, so that accepting or
+ * taking back a token is constant time and applying the penalties looks at no other ids.
+ * Invariant: distinct[0 .. n_distinct-1] are the ids with count > 0, each at its place.
  *
  * Formula, for an id that occurs c > 0 times:
  *   l <- l <= 0 ? l * repeat : l / repeat;   l <- l - (c * frequency + presence)
  *
- * Does not: choose tokens (sampler.c). */
-#include "sample/sampler_internal.h"
+ * Does not: hold the tokens (history.c) or change logits (stage.c). */
+#include "sample/history.h"
 
 #include "base/memory.h"
 
-#include <float.h>
-#include <string.h>
-
 bool pith_penalty_init(pith_penalty *penalty, int32_t n_vocab, int32_t window) {
-    penalty->n_vocab = n_vocab;
-    penalty->window = 0;
-    penalty->ring = pith_alloc_array((size_t)window, sizeof(int32_t));
-    penalty->count = pith_alloc_zero((size_t)n_vocab, sizeof(int32_t));
-    if (!penalty->ring || !penalty->count) return false;
+    int32_t most = window < n_vocab ? window : n_vocab;
     penalty->window = window;
-    return true;
+    penalty->n_distinct = 0;
+    penalty->distinct = pith_alloc_array((size_t)most, sizeof *penalty->distinct);
+    penalty->place = pith_alloc_array((size_t)n_vocab, sizeof *penalty->place);
+    penalty->count = pith_alloc_zero((size_t)n_vocab, sizeof *penalty->count);
+    return penalty->distinct && penalty->place && penalty->count;
 }
 
 void pith_penalty_deinit(pith_penalty *penalty) {
-    pith_free(penalty->ring);
+    pith_free(penalty->distinct);
+    pith_free(penalty->place);
     pith_free(penalty->count);
     *penalty = (pith_penalty){0};
 }
 
-void pith_penalty_accept(pith_penalty *penalty, int32_t id) {
-    if (penalty->window == 0 || id < 0 || id >= penalty->n_vocab) return;
-    if (penalty->n_used == penalty->window) {
-        penalty->count[penalty->ring[penalty->head]]--;
-    } else {
-        penalty->n_used++;
-    }
-    penalty->ring[penalty->head] = id;
-    penalty->head = penalty->head + 1 == penalty->window ? 0 : penalty->head + 1;
-    penalty->count[id]++;
+static void add(pith_penalty *penalty, int32_t id) {
+    if (penalty->count[id]++ > 0) return;
+    penalty->place[id] = (int32_t)penalty->n_distinct;
+    penalty->distinct[penalty->n_distinct++] = id;
 }
 
-/* The logit of a token that occurs `count` > 0 times in the window. */
-static float penalised(const pith_penalty *penalty, float logit, int32_t count) {
-    float finite = logit > FLT_MAX ? FLT_MAX : logit;
-    float value = finite <= 0.0f ? finite * penalty->repeat : finite / penalty->repeat;
-    return value - ((float)count * penalty->frequency + penalty->presence);
+static void remove_one(pith_penalty *penalty, int32_t id) {
+    if (--penalty->count[id] > 0) return;
+    int32_t last = penalty->distinct[--penalty->n_distinct];
+    penalty->distinct[penalty->place[id]] = last;
+    penalty->place[last] = penalty->place[id];
 }
 
-void pith_penalty_apply(const pith_penalty *penalty, const float *logits, float *row) {
-    memcpy(row, logits, (size_t)penalty->n_vocab * sizeof *row);
-    if (penalty->n_used > penalty->n_vocab) { /* the shorter way round */
-        for (int32_t id = 0; id < penalty->n_vocab; id++)
-            if (penalty->count[id]) row[id] = penalised(penalty, logits[id], penalty->count[id]);
-        return;
-    }
-    for (int32_t i = 0; i < penalty->n_used; i++) {
-        int32_t id = penalty->ring[i];
-        row[id] = penalised(penalty, logits[id], penalty->count[id]);
-    }
+void pith_penalty_accept(pith_penalty *penalty, const pith_history *history) {
+    uint64_t window = (uint64_t)penalty->window;
+    if (window == 0) return;
+    if (history->n_total > window) remove_one(penalty, pith_history_at(history, window));
+    add(penalty, pith_history_at(history, 0));
+}
+
+void pith_penalty_take_back(pith_penalty *penalty, const pith_history *history) {
+    uint64_t window = (uint64_t)penalty->window;
+    if (window == 0) return;
+    remove_one(penalty, pith_history_at(history, 0));
+    if (history->n_total > window) add(penalty, pith_history_at(history, window));
+}
+
+double pith_penalty_apply(const pith_penalty *penalty, double logit, int32_t count) {
+    double repeat = (double)penalty->repeat;
+    double value = logit <= 0 ? logit * repeat : logit / repeat;
+    return value - ((double)count * (double)penalty->frequency + (double)penalty->presence);
 }

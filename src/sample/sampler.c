@@ -1,131 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Logits -> next token.
  *
- * Owns the chain: penalties, top-k, top-p, min-p (each on the softmax at temperature 1 over the
- * candidates that are left), then temperature, then one seeded draw. Temperature 0 takes the
- * largest logit after the penalties.
+ * Owns the chain: filter, bias, the stages in their order, mirostat's cut, then one seeded draw.
  *
- * Invariants: everything is allocated by pith_sample_new, so drawing cannot fail. NaN counts as
- * -inf; +inf as the largest float. When no logit is finite the answer is id 0. The order of
+ *   token t     [ XTC's coin ] [ stages: choice ] [ mirostat's cut ] [ draw ] -> remember: t + 1
+ *
+ * Invariants: everything is allocated by pith_sample_new, so drawing cannot fail. The order of
  * additions is fixed, so that the same logits, options and seed give the same ids on one platform.
+ * A draw takes one random number, or two with XTC; a greedy one none.
  *
- * Does not: know tokens, grammars or stop rules. Read next: selection.c (the cuts), penalty.c. */
-#include "sample/logit_row.h"
+ * Does not: know texts, grammars or stop rules. Read next: stage.c, choice.c, history.c. */
+#include "sample/sampler_internal.h"
 
 #include "base/memory.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
-struct pith_sampler {
-    int32_t n_vocab;
-    pith_sampler_options options; /* checked, defaults filled in */
-    pith_rng rng;
-    pith_penalty penalty;
-    float *row;                 /* [n_vocab] logits with penalties; NULL without */
-    float *maxima;              /* [blocks of the row] */
-    pith_selector *selector;    /* NULL when greedy, like all that follow */
-    pith_candidate *candidates; /* [n_vocab] */
-    double *weights;            /* [n_vocab] of the candidates */
-    float *row_weights;         /* [n_vocab] */
-    double *sums;               /* [blocks of the row] of row_weights */
-};
+enum { GREEDY_TRIES = 32 }; /* single ids that a greedy draw asks a filter about */
 
-static pith_status refuse(pith_error *error, const char *name, double value, const char *allowed) {
-    return pith_fail(error, PITH_ERROR_ARGUMENT, "sampler option %s is %g; allowed: %s", name,
-                     value, allowed);
-}
-
-/* Copies what the caller's struct has; a longer struct may only hold zeros in the part that is not
- * known here. */
-static pith_status read_options(const pith_sampler_options *given, pith_sampler_options *out,
-                                pith_error *error) {
-    *out = (pith_sampler_options){0};
-    if (given == NULL) return PITH_OK;
-    if (given->size < sizeof given->size) {
-        return pith_fail(error, PITH_ERROR_ARGUMENT,
-                         "sampler options: size is %zu; set it to sizeof(struct), %zu", given->size,
-                         sizeof *out);
-    }
-    size_t known = given->size < sizeof *out ? given->size : sizeof *out;
-    memcpy(out, given, known);
-    for (size_t i = known; i < given->size; i++) {
-        if (((const char *)given)[i] == 0) continue;
-        return pith_fail(
-            error, PITH_ERROR_ARGUMENT,
-            "sampler options: a field at byte %zu is set, but this version knows %zu bytes", i,
-            known);
-    }
-    return PITH_OK;
-}
-
-static pith_status check_options(pith_sampler_options *o, pith_error *error) {
-    if (!(o->temperature >= 0.0f) || o->temperature > FLT_MAX)
-        return refuse(error, "temperature", (double)o->temperature,
-                      "0 (greedy) or a positive number");
-    if (o->top_k < 0) return refuse(error, "top_k", o->top_k, "0 (off) or a positive count");
-    if (!(o->top_p >= 0.0f && o->top_p <= 1.0f))
-        return refuse(error, "top_p", (double)o->top_p, "0 to 1 (0 and 1: off)");
-    if (!(o->min_p >= 0.0f && o->min_p <= 1.0f))
-        return refuse(error, "min_p", (double)o->min_p, "0 to 1 (0: off)");
-    if (!(o->repeat_penalty >= 0.0f) || o->repeat_penalty > FLT_MAX)
-        return refuse(error, "repeat_penalty", (double)o->repeat_penalty,
-                      "0 (off) or a positive number");
-    if (!(fabsf(o->frequency_penalty) <= FLT_MAX))
-        return refuse(error, "frequency_penalty", (double)o->frequency_penalty, "a finite number");
-    if (!(fabsf(o->presence_penalty) <= FLT_MAX))
-        return refuse(error, "presence_penalty", (double)o->presence_penalty, "a finite number");
-    if (o->penalty_window > PITH_SAMPLE_MAX_WINDOW)
-        return refuse(error, "penalty_window", o->penalty_window,
-                      "at most 16777216 (negative: off, 0: 64)");
-    if (o->repeat_penalty == 0.0f) o->repeat_penalty = 1.0f;
-    if (o->penalty_window == 0) o->penalty_window = 64;
-    return PITH_OK;
-}
+/* ---- Made and freed ---- */
 
 static bool allocate(pith_sampler *sampler) {
-    const pith_sampler_options *o = &sampler->options;
-    size_t n = (size_t)sampler->n_vocab;
-    bool penalises =
-        o->repeat_penalty != 1.0f || o->frequency_penalty != 0.0f || o->presence_penalty != 0.0f;
-    if (penalises && o->penalty_window > 0) {
-        sampler->penalty.repeat = o->repeat_penalty;
-        sampler->penalty.frequency = o->frequency_penalty;
-        sampler->penalty.presence = o->presence_penalty;
-        sampler->row = pith_alloc_array(n, sizeof *sampler->row);
-        if (!sampler->row ||
-            !pith_penalty_init(&sampler->penalty, sampler->n_vocab, o->penalty_window))
-            return false;
+    const pith_sampler_settings *s = &sampler->settings;
+    int32_t window = 0;
+    sampler->biases = pith_alloc_array(s->options.n_biases, sizeof *sampler->biases);
+    if (!sampler->biases) return false;
+    if (s->penalises) {
+        window = s->options.penalty_window;
+        sampler->penalty.repeat = s->options.repeat_penalty;
+        sampler->penalty.frequency = s->options.frequency_penalty;
+        sampler->penalty.presence = s->options.presence_penalty;
+        if (!pith_penalty_init(&sampler->penalty, sampler->n_vocab, window)) return false;
     }
-    sampler->maxima = pith_alloc_array(pith_row_blocks(n), sizeof *sampler->maxima);
-    if (!sampler->maxima) return false;
-    if (o->temperature == 0.0f) return true;
-    sampler->selector = pith_alloc(sizeof *sampler->selector);
-    sampler->candidates = pith_alloc_array(n, sizeof *sampler->candidates);
-    sampler->weights = pith_alloc_array(n, sizeof *sampler->weights);
-    sampler->row_weights = pith_alloc_array(n, sizeof *sampler->row_weights);
-    sampler->sums = pith_alloc_array(pith_row_blocks(n), sizeof *sampler->sums);
-    return sampler->selector && sampler->candidates && sampler->weights && sampler->row_weights &&
-           sampler->sums;
+    if (s->uses_dry) {
+        if (s->options.dry_window > window) window = s->options.dry_window;
+        sampler->dry.multiplier = (double)s->options.dry_multiplier;
+        sampler->dry.base = (double)s->options.dry_base;
+        sampler->dry.allowed = s->options.dry_allowed_length;
+        if (!pith_dry_init(&sampler->dry, sampler->n_vocab, s->options.dry_window)) return false;
+    }
+    if (s->options.mirostat > 0) {
+        sampler->mu_before = pith_alloc_array(PITH_SAMPLE_MAX_REWIND, sizeof *sampler->mu_before);
+        if (!sampler->mu_before) return false;
+    }
+    return pith_history_init(&sampler->history, (size_t)window) &&
+           pith_choice_init(&sampler->choice, sampler->n_vocab, s->is_greedy);
 }
 
-pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options,
-                            pith_sampler **out, pith_error *error) {
+static bool fill(pith_sampler *sampler, const pith_span *pieces) {
+    pith_sampler_options *o = &sampler->settings.options;
+    pith_span breakers[PITH_SAMPLE_MAX_BREAKERS];
+    if (o->n_biases > 0) memcpy(sampler->biases, o->biases, o->n_biases * sizeof *o->biases);
+    size_t n = sampler->settings.uses_dry ? pith_settings_breakers(o, breakers) : 0;
+    o->biases = NULL, o->dry_breakers = NULL, o->order = NULL; /* the caller's */
+    sampler->mu = 2 * (double)o->mirostat_tau;
+    pith_rng_init(&sampler->rng, o->seed);
+    return pith_breakers_init(&sampler->dry.breakers, breakers, n, pieces, sampler->n_vocab);
+}
+
+bool pith_sample_wants_pieces(const pith_sampler_options *options) {
+    return options->dry_multiplier > 0.0f && options->dry_window >= 0 &&
+           (options->dry_breakers == NULL || options->n_dry_breakers > 0);
+}
+
+pith_status pith_sample_new_with_pieces(const pith_span *pieces, int32_t n_vocab,
+                                        const pith_sampler_options *options, pith_sampler **out,
+                                        pith_error *error) {
     *out = NULL;
-    pith_sampler_options checked;
-    pith_status status = read_options(options, &checked, error);
-    if (status == PITH_OK) status = check_options(&checked, error);
+    pith_sampler_settings settings;
+    pith_status status = pith_settings_read(options, n_vocab, &settings, error);
     if (status != PITH_OK) return status;
-    if (n_vocab < 1)
+    if (pieces == NULL && pith_sample_wants_pieces(&settings.options))
         return pith_fail(error, PITH_ERROR_ARGUMENT,
-                         "sampler: the vocabulary has %d tokens; 1 is needed", n_vocab);
+                         "sampler option dry_breakers needs the text of the tokens, and there is "
+                         "no vocabulary; give an empty list of breakers");
     pith_sampler *sampler = pith_alloc_zero(1, sizeof *sampler);
     if (sampler != NULL) {
         sampler->n_vocab = n_vocab;
-        sampler->options = checked;
-        pith_rng_init(&sampler->rng, checked.seed);
-        if (allocate(sampler)) {
+        sampler->settings = settings;
+        if (allocate(sampler) && fill(sampler, pieces)) {
             *out = sampler;
             return PITH_OK;
         }
@@ -134,109 +88,205 @@ pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options
     return pith_fail_memory(error, "a sampler", (uint64_t)n_vocab * 24u);
 }
 
+pith_status pith_sample_new(int32_t n_vocab, const pith_sampler_options *options,
+                            pith_sampler **out, pith_error *error) {
+    return pith_sample_new_with_pieces(NULL, n_vocab, options, out, error);
+}
+
+static void copy_history(pith_sampler *to, const pith_sampler *from) {
+    size_t n = from->history.capacity, n_vocab = (size_t)from->n_vocab;
+    memcpy(to->history.ids, from->history.ids, n * sizeof *to->history.ids);
+    memcpy(to->history.ends, from->history.ends, n * sizeof *to->history.ends);
+    to->history.n_total = from->history.n_total;
+    to->history.n_rewind = from->history.n_rewind;
+    if (from->settings.penalises) {
+        size_t n_distinct = to->penalty.n_distinct = from->penalty.n_distinct;
+        memcpy(to->penalty.distinct, from->penalty.distinct, n_distinct * sizeof(int32_t));
+        memcpy(to->penalty.place, from->penalty.place, n_vocab * sizeof(int32_t));
+        memcpy(to->penalty.count, from->penalty.count, n_vocab * sizeof(int32_t));
+    }
+    to->mu = from->mu;
+    if (from->mu_before)
+        memcpy(to->mu_before, from->mu_before, PITH_SAMPLE_MAX_REWIND * sizeof *to->mu_before);
+}
+
+pith_status pith_sample_clone(const pith_sampler *sampler, uint64_t seed, pith_sampler **out,
+                              pith_error *error) {
+    pith_sampler *clone = pith_alloc_zero(1, sizeof *clone);
+    *out = NULL;
+    if (clone != NULL) {
+        size_t n_biases = sampler->settings.options.n_biases;
+        clone->n_vocab = sampler->n_vocab;
+        clone->settings = sampler->settings;
+        clone->settings.options.seed = seed;
+        pith_rng_init(&clone->rng, seed);
+        if (allocate(clone) &&
+            pith_breakers_copy(&clone->dry.breakers, &sampler->dry.breakers, sampler->n_vocab)) {
+            memcpy(clone->biases, sampler->biases, n_biases * sizeof *clone->biases);
+            copy_history(clone, sampler);
+            *out = clone;
+            return PITH_OK;
+        }
+    }
+    pith_sample_free(clone);
+    return pith_fail_memory(error, "a sampler", (uint64_t)sampler->n_vocab * 24u);
+}
+
 void pith_sample_free(pith_sampler *sampler) {
     if (sampler == NULL) return;
+    pith_history_deinit(&sampler->history);
     pith_penalty_deinit(&sampler->penalty);
-    pith_free(sampler->selector);
-    pith_free(sampler->candidates);
-    pith_free(sampler->weights);
-    pith_free(sampler->row_weights);
-    pith_free(sampler->sums);
-    pith_free(sampler->maxima);
-    pith_free(sampler->row);
+    pith_dry_deinit(&sampler->dry);
+    pith_choice_deinit(&sampler->choice);
+    pith_free(sampler->biases);
+    pith_free(sampler->mu_before);
     pith_free(sampler);
-}
-
-static int32_t draw(pith_sampler *sampler, size_t n) {
-    const pith_candidate *list = sampler->candidates;
-    double max = (double)pith_candidate_max(list, n);
-    double total = 0;
-    size_t last =
-        0; /* the last candidate that weighs something: the answer when rounding leaves a rest */
-    for (size_t i = 0; i < n; i++) {
-        double weight = exp(((double)list[i].logit - max) / (double)sampler->options.temperature);
-        sampler->weights[i] = weight;
-        total += weight;
-        if (weight > 0) last = i;
-    }
-    double rest = pith_rng_uniform(&sampler->rng) * total;
-    for (size_t i = 0; i < last; i++) {
-        rest -= sampler->weights[i];
-        if (rest < 0) return list[i].id;
-    }
-    return list[last].id;
-}
-
-/* The row's scratch, filled with the penalties where there are any. */
-static pith_logit_row row_of(pith_sampler *sampler, const float *logits) {
-    pith_logit_row row = {.logits = logits,
-                          .n = (size_t)sampler->n_vocab,
-                          .n_block = pith_row_blocks((size_t)sampler->n_vocab),
-                          .maxima = sampler->maxima};
-    if (sampler->penalty.window > 0 && sampler->penalty.n_used > 0) {
-        pith_penalty_apply(&sampler->penalty, logits, sampler->row);
-        row.logits = sampler->row;
-    }
-    pith_row_scan(&row);
-    return row;
-}
-
-/* The first cut of those that are on. Nothing below the limit can be in a prefix of weight p: n
- * logits that weigh less than (1 - p) / n of the total weigh less together than what is left. */
-static size_t first_top_p(pith_sampler *sampler, const pith_logit_row *row) {
-    const double p = (double)sampler->options.top_p;
-    double total = pith_row_weigh(row, 1.0f, sampler->row_weights, sampler->sums);
-    double least = log((1.0 - p) * total / (double)row->n) - 1e-3; /* the weights are rounded */
-    float limit = (float)((double)pith_row_max(row) + least);
-    size_t n = pith_row_gather(row, limit, sampler->candidates);
-    for (size_t i = 0; i < n; i++)
-        sampler->weights[i] = (double)sampler->row_weights[sampler->candidates[i].id];
-    return pith_select_weight(sampler->selector, sampler->candidates, sampler->weights, n,
-                              p * total);
-}
-
-static int32_t draw_from_row(pith_sampler *sampler, const pith_logit_row *row) {
-    double total =
-        pith_row_weigh(row, sampler->options.temperature, sampler->row_weights, sampler->sums);
-    double number = pith_rng_uniform(&sampler->rng) * total;
-    return pith_row_at(row, sampler->row_weights, sampler->sums, number);
-}
-
-static int32_t choose(pith_sampler *sampler, const float *logits) {
-    const pith_sampler_options *o = &sampler->options;
-    const pith_logit_row row = row_of(sampler, logits);
-    pith_candidate *list = sampler->candidates;
-    if (o->temperature == 0.0f) return pith_row_best(&row);
-    if (pith_row_max(&row) == -INFINITY) return 0;
-    const size_t k = (size_t)o->top_k;
-    const bool cuts_count = k > 0 && k<row.n, cuts_weight = o->top_p> 0.0f && o->top_p < 1.0f;
-    size_t n = 0;
-    if (cuts_count) {
-        float limit = pith_row_limit(&row, k, sampler->selector, list);
-        n = pith_select_top_k(sampler->selector, list, pith_row_gather(&row, limit, list), k);
-        if (cuts_weight)
-            n = pith_select_top_p(sampler->selector, list, sampler->weights, n, (double)o->top_p);
-    } else if (cuts_weight) {
-        n = first_top_p(sampler, &row);
-    } else if (o->min_p > 0.0f) {
-        double limit = (double)pith_row_max(&row) + log((double)o->min_p);
-        n = pith_row_gather(&row, nextafterf((float)limit, -INFINITY), list);
-    } else {
-        return draw_from_row(sampler, &row);
-    }
-    return draw(sampler, pith_select_min_p(list, n, (double)o->min_p));
-}
-
-int32_t pith_sample_next(pith_sampler *sampler, const float *logits) {
-    int32_t id = choose(sampler, logits);
-    pith_penalty_accept(&sampler->penalty, id);
-    return id;
-}
-
-void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids) {
-    for (size_t i = 0; i < n_ids; i++) pith_penalty_accept(&sampler->penalty, ids[i]);
 }
 
 int32_t pith_sample_n_vocab(const pith_sampler *sampler) {
     return sampler->n_vocab;
+}
+
+/* ---- Memory of tokens ---- */
+
+static void remember(pith_sampler *sampler, int32_t id) {
+    bool ends = sampler->settings.uses_dry && pith_breakers_push(&sampler->dry.breakers, id);
+    if (sampler->mu_before)
+        sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_MAX_REWIND] = sampler->mu;
+    pith_history_push(&sampler->history, id, ends);
+    pith_penalty_accept(&sampler->penalty, &sampler->history);
+    sampler->has_coin = sampler->is_weighed = false;
+}
+
+/* A token that came from the distribution in choice moves mirostat. */
+static void observe(pith_sampler *sampler, int32_t id) {
+    const pith_sampler_options *o = &sampler->settings.options;
+    bool is_seen = sampler->is_weighed && o->mirostat > 0 && !sampler->settings.is_greedy;
+    double p = is_seen ? pith_choice_probability(&sampler->choice, id) : 0;
+    remember(sampler, id);
+    if (p > 0)
+        sampler->mu =
+            pith_mirostat_observe(sampler->mu, p, (double)o->mirostat_tau, (double)o->mirostat_eta);
+}
+
+void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids) {
+    for (size_t i = 0; i < n_ids; i++)
+        if (ids[i] >= 0 && ids[i] < sampler->n_vocab) observe(sampler, ids[i]);
+}
+
+bool pith_sample_rewind(pith_sampler *sampler, size_t n) {
+    if (n > sampler->history.n_rewind) return false;
+    for (size_t i = 0; i < n; i++) {
+        pith_penalty_take_back(&sampler->penalty, &sampler->history);
+        pith_history_pop(&sampler->history);
+    }
+    if (n == 0) return true;
+    if (sampler->mu_before)
+        sampler->mu = sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_MAX_REWIND];
+    if (sampler->settings.uses_dry) pith_breakers_return(&sampler->dry.breakers, &sampler->history);
+    sampler->has_coin = sampler->is_weighed = false;
+    return true;
+}
+
+/* ---- The chain ---- */
+
+/* Whether XTC's coin for the token that comes says to exclude; thrown once a token. */
+static bool excludes(pith_sampler *sampler) {
+    if (!sampler->has_coin) sampler->coin = pith_rng_uniform(&sampler->rng);
+    sampler->has_coin = true;
+    return sampler->coin < (double)sampler->settings.options.xtc_probability;
+}
+
+static void run_stage(pith_sampler *sampler, pith_stage stage) {
+    const pith_sampler_options *o = &sampler->settings.options;
+    pith_choice *choice = &sampler->choice;
+    switch (stage) {
+    case PITH_STAGE_PENALTIES: pith_stage_penalties(choice, &sampler->penalty); break;
+    case PITH_STAGE_DRY: pith_stage_dry(choice, &sampler->dry, &sampler->history); break;
+    case PITH_STAGE_TOP_N_SIGMA: pith_stage_top_n_sigma(choice, (double)o->top_n_sigma); break;
+    case PITH_STAGE_TOP_K: pith_stage_top_k(choice, (size_t)o->top_k); break;
+    case PITH_STAGE_TYPICAL: pith_stage_typical(choice, (double)o->typical_p); break;
+    case PITH_STAGE_TOP_P: pith_stage_top_p(choice, (double)o->top_p); break;
+    case PITH_STAGE_MIN_P: pith_stage_min_p(choice, (double)o->min_p); break;
+    case PITH_STAGE_XTC:
+        if (excludes(sampler)) pith_stage_xtc(choice, (double)o->xtc_threshold);
+        break;
+    case PITH_STAGE_TEMPERATURE:
+        pith_stage_temperature(choice, (double)o->temperature, (double)o->dynamic_range,
+                               (double)o->dynamic_exponent);
+        break;
+    case PITH_N_STAGES: break;
+    }
+}
+
+/* The row with the filter's mask and the bias; changed by penalties and DRY where they come first.
+ * Returns how many stages are done. */
+static size_t open_row(pith_sampler *sampler, const float *logits, const uint32_t *mask) {
+    const pith_sampler_settings *s = &sampler->settings;
+    size_t n = 0;
+    pith_choice_open(&sampler->choice, logits);
+    if (mask) pith_row_mask(&sampler->choice.row, mask);
+    pith_stage_bias(&sampler->choice, sampler->biases, s->options.n_biases);
+    for (; n < s->n_stages && s->stages[n] <= PITH_STAGE_DRY; n++) run_stage(sampler, s->stages[n]);
+    return n;
+}
+
+/* The likeliest id that the filter allows; -1 when none is left. */
+static int32_t best_of(pith_sampler *sampler, const float *logits,
+                       const pith_token_filter *filter) {
+    pith_logit_row *row = &sampler->choice.row;
+    open_row(sampler, logits, NULL);
+    for (int i = 0; i < GREEDY_TRIES; i++) {
+        pith_row_scan(row);
+        int32_t id = pith_row_best(row);
+        if (id < 0 || filter == NULL || filter->allows(filter->user, id)) return id;
+        pith_row_set(row, id, -INFINITY);
+    }
+    pith_row_mask(row, filter->mask(filter->user));
+    pith_row_scan(row);
+    return pith_row_best(row);
+}
+
+/* Fills choice with the weights of the token that comes; false when nothing is left. */
+static bool weigh(pith_sampler *sampler, const float *logits, const pith_token_filter *filter) {
+    const pith_sampler_settings *s = &sampler->settings;
+    sampler->is_weighed = false;
+    size_t n = open_row(sampler, logits, filter ? filter->mask(filter->user) : NULL);
+    if (!(pith_choice_max(&sampler->choice) > -INFINITY)) return false;
+    for (; n < s->n_stages; n++) run_stage(sampler, s->stages[n]);
+    if (s->options.mirostat > 0)
+        pith_mirostat_cut(&sampler->choice, s->options.mirostat, sampler->mu);
+    pith_choice_weigh(&sampler->choice);
+    sampler->is_weighed = true;
+    return true;
+}
+
+int32_t pith_sample_next_of(pith_sampler *sampler, const float *logits,
+                            const pith_token_filter *filter) {
+    int32_t id = -1;
+    if (sampler->settings.is_greedy)
+        id = best_of(sampler, logits, filter);
+    else if (weigh(sampler, logits, filter))
+        id = pith_choice_draw(&sampler->choice, pith_rng_uniform(&sampler->rng));
+    if (id >= 0) observe(sampler, id);
+    return id;
+}
+
+int32_t pith_sample_next(pith_sampler *sampler, const float *logits) {
+    int32_t id = pith_sample_next_of(sampler, logits, NULL);
+    if (id >= 0) return id;
+    remember(sampler, 0);
+    return 0;
+}
+
+size_t pith_sample_distribution(pith_sampler *sampler, const float *logits,
+                                const pith_token_filter *filter, int32_t *ids,
+                                double *probabilities, size_t capacity) {
+    if (sampler->settings.is_greedy) {
+        int32_t id = best_of(sampler, logits, filter);
+        if (id >= 0 && capacity > 0) ids[0] = id, probabilities[0] = 1;
+        return id >= 0;
+    }
+    if (!weigh(sampler, logits, filter)) return 0;
+    return pith_choice_list(&sampler->choice, ids, probabilities, capacity);
 }

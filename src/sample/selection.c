@@ -11,14 +11,11 @@
  * A small top-k, the common case, is one pass with a heap of the best k so far, whose root is the
  * limit to beat.
  *
- * Invariant: lists come in and go out in id order. Softmax weights are exp(l - max) in double; a
- * logit more than 50 below the maximum weighs less than half a unit in the last place of the sum
- * and counts as 0.
+ * Invariant: lists come in and go out in id order.
  *
- * Does not: know penalties, temperature or randomness (sampler.c). */
-#include "sample/sampler_internal.h"
+ * Does not: know what a logit or a weight stands for (choice.c, stage.c). */
+#include "sample/candidate.h"
 
-#include <math.h>
 #include <string.h>
 
 /* A float's bits such that a < b as floats exactly when key(a) < key(b). -0 is made +0 first. */
@@ -37,9 +34,16 @@ float pith_candidate_max(const pith_candidate *list, size_t n) {
     return max;
 }
 
-static double weight_of(float logit, float max) {
-    double distance = (double)logit - (double)max;
-    return distance < -50.0 ? 0.0 : exp(distance);
+size_t pith_candidate_find(const pith_candidate *list, size_t n, int32_t id) {
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && list[low].id == id ? low : n;
 }
 
 /* Where a prefix ends: everything with a key above `key` is in, and the first n_ties candidates
@@ -91,10 +95,13 @@ static prefix_end find_end(pith_selector *selector, const pith_candidate *list,
         }
         upper = (upper << at[i].bits) | chosen;
     }
-    size_t n_equal = selector->count[chosen];
-    double each = weights != NULL ? selector->weight[chosen] / (double)n_equal : 1.0;
-    size_t n_ties = 1;
-    while (n_ties < n_equal && reached + each * (double)n_ties < target) n_ties++;
+    size_t n_ties = 0;
+    if (selector->count[chosen] == 1) return (prefix_end){(uint32_t)upper, 1};
+    for (size_t i = 0; i < n && (n_ties == 0 || reached < target); i++) {
+        if (key_of(list[i].logit) != (uint32_t)upper) continue;
+        reached += weights != NULL ? weights[i] : 1.0;
+        n_ties++;
+    }
     return (prefix_end){(uint32_t)upper, n_ties};
 }
 
@@ -152,26 +159,4 @@ size_t pith_select_top_k(pith_selector *selector, pith_candidate *list, size_t n
 size_t pith_select_weight(pith_selector *selector, pith_candidate *list, const double *weights,
                           size_t n, double target) {
     return n <= 1 ? n : keep_prefix(list, n, find_end(selector, list, weights, n, target));
-}
-
-size_t pith_select_top_p(pith_selector *selector, pith_candidate *list, double *weights, size_t n,
-                         double p) {
-    if (n <= 1 || p >= 1.0) return n;
-    float max = pith_candidate_max(list, n);
-    double total = 0;
-    for (size_t i = 0; i < n; i++) {
-        weights[i] = weight_of(list[i].logit, max);
-        total += weights[i];
-    }
-    return pith_select_weight(selector, list, weights, n, p * total);
-}
-
-size_t pith_select_min_p(pith_candidate *list, size_t n, double p) {
-    if (n <= 1 || p <= 0.0) return n;
-    double limit = (double)pith_candidate_max(list, n) + log(p);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        if ((double)list[i].logit >= limit) list[kept++] = list[i];
-    }
-    return kept;
 }

@@ -49,11 +49,22 @@ static const char *golden(const char *name, char path[1024]) {
     return path;
 }
 
+static void no_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
+                        size_t n_top) {
+    (void)user, (void)id, (void)logprob, (void)top, (void)n_top;
+}
+
 /* Everything a simple program does. Returns the first failure. */
 static pith_status use_model(const char *path, pith_load load, pith_error *error) {
     pith_model_options open = {.size = sizeof open, .load = load, .n_threads = 1};
     pith_engine_options options = {.size = sizeof options, .n_ctx = 64, .n_threads = 1};
-    pith_generate_options reply = {.size = sizeof reply, .max_tokens = 3, .ignore_end = true};
+    pith_generate_options reply = {.size = sizeof reply,
+                                   .max_tokens = 3,
+                                   .ignore_end = true,
+                                   .on_logprobs = no_logprobs,
+                                   .n_logprobs = 3};
+    pith_sampler_options sampling = {
+        .size = sizeof sampling, .temperature = 1, .repeat_penalty = 1.1f, .dry_multiplier = 1};
     pith_model *model = NULL;
     pith_engine *engine = NULL;
     pith_session *session = NULL;
@@ -66,7 +77,7 @@ static pith_status use_model(const char *path, pith_load load, pith_error *error
     }
     if (status == PITH_OK) status = pith_engine_new(model, &options, &engine, error);
     if (status == PITH_OK) status = pith_session_new(engine, &session, error);
-    if (status == PITH_OK) status = pith_sampler_new(model, NULL, &sampler, error);
+    if (status == PITH_OK) status = pith_sampler_new(model, &sampling, &sampler, error);
     if (status == PITH_OK) {
         status = pith_generate(session, sampler, ids, n_ids, &reply, NULL, error);
     }

@@ -199,7 +199,7 @@ def case_a_signal_that_ends_leaves_terminal_and_history_in_order():
             t.process.wait(20)
             expect(t.process.returncode == -number, t.process.returncode)
             expect(termios.tcgetattr(t.master)[3] & termios.ICANON, "the terminal is left in raw mode")
-            expect(set(os.listdir(folder)) <= {"history", "fit"}, os.listdir(folder))  # nothing half-written
+            expect(set(os.listdir(folder)) <= {"history", "fit", "prefix"}, os.listdir(folder))  # nothing half-written
             with open(f"{folder}/history", encoding="utf-8") as file:
                 expect("remember" in file.read())
             t.left()
@@ -358,6 +358,57 @@ def case_json_lines_match_the_text():
     made = replies(piped(lines, "-n", 6, "--json"))
     expect(text.decode() == "".join(r["text"] + "\n" for r in made), text, made)
     expect(all(set(r) >= {"text", "ids", "prompt_ids", "stop_reason", "timings"} for r in made), made)
+
+
+def kept(home, *options, lines=(), model=None, code=0):
+    """A chat whose folder is `home`; its replies and what it said on stderr."""
+    result = subprocess.run([PROGRAM, "chat", "-m", model or tiny_model(), "-n", "8", "--json", *options], capture_output=True, check=False,
+                            input="".join(f"{line}\n" for line in lines).encode(), timeout=300, env={**os.environ, "PITH_HOME": home})
+    expect(result.returncode == code, result.returncode, result.stderr)
+    return [json.loads(line) for line in result.stdout.decode().splitlines() if line.startswith("{")], result.stderr.decode()
+
+
+def case_a_conversation_goes_on_after_the_program_ended():
+    with tempfile.TemporaryDirectory(prefix="pith-chat-") as home:
+        whole, _ = kept(home, lines=["Hello", "And now?", "More"])
+        first, said = kept(home, "--resume", "a-1", lines=["Hello"])
+        expect("new conversation" in said, said)
+        second, said = kept(home, "--resume", "a-1", lines=["And now?", "/fork b", "More"])
+        expect("after 2 messages" in said and "goes on as 'b'" in said, said)
+        expect([r["ids"] for r in first + second] == [r["ids"] for r in whole], "another reply than without a break")
+        expect([r["prompt_ids"] for r in first + second] == [r["prompt_ids"] for r in whole], "a reply was tokenized again")
+        names = subprocess.run([PROGRAM, "chat", "--sessions"], capture_output=True, check=True, env={**os.environ, "PITH_HOME": home})
+        expect(sorted(names.stdout.decode().split()) == ["a-1", "b"], names.stdout)
+        for name, messages in (("a-1", 4), ("b", 6)):
+            with open(f"{home}/chats/{name}.json", encoding="utf-8") as file:
+                expect(len(json.load(file)["messages"]) == messages, name)
+        kept(home, "--resume", "b", lines=["Hello"], model=tiny_model(TRIMMING))  # another file: the messages hold
+
+
+def case_a_broken_conversation_is_told_and_stays():
+    with tempfile.TemporaryDirectory(prefix="pith-chat-") as home:
+        kept(home, "--resume", "good", lines=["Hello", "And now?"])
+        path = f"{home}/chats/good.json"
+        with open(path, encoding="utf-8") as file:
+            good = json.load(file)
+        for broken in ("", "{", "[]", '{"messages": 3}', '{"messages": [{"role": 1}]}'):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(broken)
+            _, said = kept(home, "--resume", "good", lines=["Hello"], code=1)
+            expect("kept conversation 'good'" in said, said)
+            with open(path, encoding="utf-8") as file:
+                expect(file.read() == broken, "a broken file was written over")
+        last = good["marks"][-1]
+        wrong = [{"marks": [[9 ** 9, 1, 1]]}, {"marks": [[5, 5, 2], [4, 5, 2]]}, {"marks": [[1, 1]]}, {"ids": [-1]}, {"ids": [10 ** 9]},
+                 {"ids": "x"}, {"text": 7}, {"model": "0"}, {"marks": [[last[0], last[1] + 1, last[2]]]}, {"marks": [[0, 0, 99]]}]
+        for change in wrong:  # what is not believed is read anew
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({**good, **change}, file)
+            made, _ = kept(home, "--resume", "good", lines=["More"])
+            expect(len(made) == 1 and len(made[0]["ids"]) == 8, change, made)
+        for name in ("", ".", "..", "a/b", "a" * 65, "ä", ".hidden"):
+            _, said = kept(home, "--resume", name, code=1)
+            expect("name has 1 to 64" in said, name, said)
 
 
 def case_a_failure_is_a_json_line_too():

@@ -20,7 +20,7 @@ from case_runner import ROOT, Skip, default_model, expect, run_cases
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
 TINY_GEMMA = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
-COMMANDS = ["run", "chat", "inspect", "tokenize", "template", "logits", "bench", "fit", "list", "doctor"]
+COMMANDS = ["run", "chat", "inspect", "tokenize", "template", "logits", "bench", "fit", "list", "cache", "doctor"]
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
 
 

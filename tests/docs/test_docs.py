@@ -9,7 +9,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ["README.md", "ARCHITECTURE.md", "HACKING.md", *sorted(glob.glob("docs/**/*.md", root_dir=ROOT, recursive=True))]
-FOLDERS = ("src/", "apps/", "include/", "tests/", "script/", "cmake/", "docs/", ".ci/")
+FOLDERS = ("src/", "apps/", "include/", "tests/", "script/", "cmake/", "docs/", "examples/", ".ci/")
 
 
 def read(path):

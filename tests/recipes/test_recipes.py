@@ -42,7 +42,7 @@ class Tree:
         self.compiler = compiler
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(self.source)
-        for name in ("src", "apps", "include", "cmake", "tests"):
+        for name in ("src", "apps", "include", "cmake", "examples", "tests"):
             shutil.copytree(os.path.join(ROOT, name), os.path.join(self.source, name), ignore=shutil.ignore_patterns("data", "corpus"))
         for name in ("CMakeLists.txt", "README.md"):
             shutil.copy(os.path.join(ROOT, name), self.source)

@@ -27,6 +27,20 @@ static pith_engine *engine;
 static pith_session *session;
 static pith_sampler *sampler;
 
+/* A reply made to its end. */
+static pith_status make_reply(pith_session *in, pith_sampler *with, pith_id_span prompt,
+                              const pith_generate_options *options, pith_generation *made,
+                              pith_error *error) {
+    pith_reply *reply = NULL;
+    pith_status status = pith_reply_open(in, with, prompt, options, &reply, error);
+    *made = (pith_generation){0};
+    if (status != PITH_OK) return status;
+    while (!pith_reply_is_made(reply)) pith_engine_advance(in->engine);
+    status = pith_reply_outcome(reply, made, error);
+    pith_reply_close(reply);
+    return status;
+}
+
 static int open_all(void **state) {
     char path[1024];
     pith_gguf *gguf = NULL;
@@ -75,7 +89,7 @@ static pith_generation generate(pith_generate_options options, told *t) {
     options.size = sizeof options;
     if (t) options.on_text = on_text, options.user = t;
     pith_id_span ids = {prompt, N_PROMPT};
-    if (pith_session_generate(session, sampler, ids, &options, &made, &error) != PITH_OK) {
+    if (make_reply(session, sampler, ids, &options, &made, &error) != PITH_OK) {
         fail_msg("%s", error.text);
     }
     assert_int_equal(made.n_prompt, N_PROMPT);
@@ -233,7 +247,7 @@ static void callbacks_end_it(void **state) {
     pith_session_cut(session, 0);
     pith_generation none;
     pith_id_span ids = {prompt, N_PROMPT};
-    assert_int_equal(pith_session_generate(session, sampler, ids, &options, &none, NULL), PITH_OK);
+    assert_int_equal(make_reply(session, sampler, ids, &options, &none, NULL), PITH_OK);
     assert_int_equal(none.stop, PITH_STOP_CANCELLED);
     assert_int_equal(none.n_predicted, 0);
 }
@@ -245,12 +259,11 @@ static void prompts_that_do_not_fit(void **state) {
     pith_generate_options options = plain;
     (void)state;
     pith_id_span one_more = {ids, N_CTX + 1}, full = {ids, N_CTX};
-    assert_int_equal(pith_session_generate(session, sampler, one_more, &options, &made, &error),
+    assert_int_equal(make_reply(session, sampler, one_more, &options, &made, &error),
                      PITH_ERROR_LIMIT);
     assert_non_null(strstr(error.text, "129"));
     assert_non_null(strstr(error.text, "128"));
-    assert_int_equal(pith_session_generate(session, sampler, full, &options, &made, &error),
-                     PITH_OK);
+    assert_int_equal(make_reply(session, sampler, full, &options, &made, &error), PITH_OK);
     assert_int_equal(made.stop, PITH_STOP_CONTEXT);
     assert_int_equal(made.n_predicted, 0);
 }

@@ -5,7 +5,7 @@
  *
  * Each stage is compared with a plain computation written here that sorts the whole list
  * (`expected_kept`). */
-#include "sample/logit_row.h"
+#include "sample/choice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,42 +162,56 @@ static void test_penalties(void **state) {
     assert_int_equal(pith_sample_next(sampler, logits), 3); /* 0.75 0.75 -1 1.5 */
     pith_sample_free(sampler);
 
-    /* a negative logit is multiplied; window off: nothing is remembered */
+    /* a negative logit is multiplied; what is below the floats stays one */
     pith_penalty p = {.repeat = 1.5f, .frequency = 0.5f, .presence = 0.25f};
-    float row[3];
-    assert_true(pith_penalty_init(&p, 3, 8));
-    for (int i = 0; i < 4; i++) { /* 0, 0, 0, 1: three are as many as the vocabulary, four more */
-        pith_penalty_accept(&p, i == 3);
-        if (i < 2) continue;
-        pith_penalty_apply(&p, (const float[]){-2.0f, 3.0f, 7.0f}, row);
-        assert_true(row[0] == -3.0f - 1.75f && row[1] == (i == 3 ? 2.0f - 0.75f : 3.0f));
-        assert_true(row[2] == 7.0f);
-    }
-    pith_penalty_deinit(&p);
+    assert_true(pith_penalty_apply(&p, -2.0, 3) == -3.0 - 1.75);
+    assert_true(pith_penalty_apply(&p, 3.0, 1) == 2.0 - 0.75);
+    o = defaults(), o.repeat_penalty = 2.0f;
+    sampler = make(2, &o);
+    pith_sample_accept(sampler, (const int32_t[]){1}, 1);
+    assert_int_equal(pith_sample_next(sampler, (const float[]){-INFINITY, -FLT_MAX}), 1);
+    pith_sample_free(sampler);
     o = defaults(), o.repeat_penalty = 100.0f, o.penalty_window = -1;
     sampler = make(4, &o);
     for (int i = 0; i < 3; i++) assert_int_equal(pith_sample_next(sampler, logits), 0);
     pith_sample_free(sampler);
 }
 
-/* The ring against counting the last tokens anew, with a window that is not a divisor of anything.
- * */
+/* Counts and their list against counting the last tokens anew, with a window that is not a divisor of
+ * anything, while tokens come and are taken back. */
 static void test_penalty_window(void **state) {
     (void)state;
-    enum { VOCAB = 7, WINDOW = 5, STEPS = 200 };
+    enum { VOCAB = 7, WINDOW = 5, STEPS = 3000 };
     pith_penalty p = {.repeat = 1};
+    pith_history h;
+    assert_true(pith_history_init(&h, WINDOW));
     assert_true(pith_penalty_init(&p, VOCAB, WINDOW));
-    int32_t history[STEPS];
+    static int32_t history[STEPS];
+    int n = 0;
     pith_rng rng;
     pith_rng_init(&rng, 11);
     for (int step = 0; step < STEPS; step++) {
-        history[step] = (int32_t)(pith_rng_next(&rng) % VOCAB);
-        pith_penalty_accept(&p, history[step]);
+        if (pith_rng_next(&rng) % 5 < 2 && h.n_rewind > 0) {
+            pith_penalty_take_back(&p, &h);
+            pith_history_pop(&h);
+            n--;
+        } else {
+            history[n] = (int32_t)(pith_rng_next(&rng) % VOCAB);
+            pith_history_push(&h, history[n++], false);
+            pith_penalty_accept(&p, &h);
+        }
         int32_t counts[VOCAB] = {0};
-        for (int i = step < WINDOW ? 0 : step - WINDOW + 1; i <= step; i++) counts[history[i]]++;
+        size_t n_distinct = 0;
+        for (int i = n < WINDOW ? 0 : n - WINDOW; i < n; i++) n_distinct += !counts[history[i]]++;
         assert_memory_equal(counts, p.count, sizeof counts);
+        assert_int_equal(p.n_distinct, n_distinct);
+        for (size_t i = 0; i < n_distinct; i++) {
+            assert_true(counts[p.distinct[i]] > 0);
+            assert_int_equal(p.place[p.distinct[i]], i);
+        }
     }
     pith_penalty_deinit(&p);
+    pith_history_deinit(&h);
 }
 
 /* ---- cuts against a full sort ---- */
@@ -245,34 +259,37 @@ static void fill_logits(pith_candidate *list, size_t n, int kind, pith_rng *rng)
     }
 }
 
+/* Of a row, and of a list that holds the whole row. */
 static void test_cuts(void **state) {
     (void)state;
-    static pith_candidate ours[700], theirs[700];
-    static pith_selector selector;
-    static double weights[700];
+    static pith_candidate theirs[700];
+    static float logits[700];
     const size_t sizes[] = {1, 2, 3, 10, 257, 700};
     const size_t ks[] = {0, 1, 2, 9, 128, 129, 699, 700, 701};
     const double ps[] = {0, 0.0001, 0.3125, 0.5, 0.8999, 0.9501, 0.999, 1};
     pith_rng rng;
     pith_rng_init(&rng, 5);
-    for (size_t s = 0; s < 6; s++) {
-        for (int kind = 0; kind < 7; kind++) {
-            for (size_t c = 0; c < 9 * 8; c++) {
-                size_t n = sizes[s], k = ks[c / 8];
-                double p = ps[c % 8], min_p = ps[(c + s) % 8];
-                fill_logits(ours, n, kind, &rng);
-                memcpy(theirs, ours, sizeof ours);
-                size_t want = expected_kept(theirs, n, k, p, min_p);
-                size_t got = pith_select_top_k(&selector, ours, n, k);
-                if (p > 0) got = pith_select_top_p(&selector, ours, weights, got, p);
-                got = pith_select_min_p(ours, got, min_p);
-                if (got != want || memcmp(ours, theirs, got * sizeof *ours) != 0) {
-                    print_error("n %zu kind %d k %zu p %g min_p %g: %zu kept, expected %zu\n", n,
-                                kind, k, p, min_p, got, want);
-                    fail();
-                }
-            }
+    for (size_t c = 0; c < 6 * 7 * 9 * 8 * 2; c++) {
+        size_t n = sizes[c / 1008], k = ks[c / 16 % 9];
+        int kind = (int)(c / 144 % 7);
+        double p = ps[c / 2 % 8], min_p = ps[(c / 2 + c / 1008) % 8];
+        pith_choice choice;
+        fill_logits(theirs, n, kind, &rng);
+        for (size_t i = 0; i < n; i++) logits[i] = theirs[i].logit;
+        size_t want = expected_kept(theirs, n, k, p, min_p);
+        assert_true(pith_choice_init(&choice, (int32_t)n, false));
+        pith_choice_open(&choice, logits);
+        if (c % 2) pith_choice_keep(&choice, -(double)FLT_MAX);
+        if (k > 0) pith_stage_top_k(&choice, k);
+        if (p > 0 && p < 1) pith_stage_top_p(&choice, p);
+        if (min_p > 0) pith_stage_min_p(&choice, min_p);
+        if (!choice.is_list) pith_choice_keep(&choice, -(double)FLT_MAX);
+        if (choice.n != want || memcmp(choice.list, theirs, want * sizeof *theirs) != 0) {
+            print_error("n %zu kind %d k %zu p %g min_p %g list %d: %zu kept, expected %zu\n", n,
+                        kind, k, p, min_p, (int)(c % 2), choice.n, want);
+            fail();
         }
+        pith_choice_deinit(&choice);
     }
 }
 
@@ -280,14 +297,13 @@ static void test_cuts(void **state) {
 static void test_top_p_crossing(void **state) {
     (void)state;
     static pith_selector selector;
-    double weights[4];
-    const float quarter[4] = {0, 0, 0, 0};
+    const double weights[4] = {0.25, 0.25, 0.25, 0.25};
     const double ps[] = {0.2499, 0.25, 0.2501, 0.5, 0.7499, 0.75, 0.7501, 0.9999};
     const size_t want[] = {1, 1, 2, 2, 3, 3, 4, 4};
     for (size_t i = 0; i < 8; i++) {
         pith_candidate list[4];
-        for (int32_t j = 0; j < 4; j++) list[j] = (pith_candidate){quarter[j], j};
-        assert_int_equal(pith_select_top_p(&selector, list, weights, 4, ps[i]), want[i]);
+        for (int32_t j = 0; j < 4; j++) list[j] = (pith_candidate){0, j};
+        assert_int_equal(pith_select_weight(&selector, list, weights, 4, ps[i]), want[i]);
         for (size_t j = 0; j < want[i]; j++) assert_int_equal(list[j].id, (int)j);
     }
 }
@@ -519,13 +535,15 @@ static void test_long_rows(void **state) {
 /* The weights of a row are exp, and their sums theirs. */
 static void test_row_weights(void **state) {
     (void)state;
-    static float logits[LONG], maxima[LONG], weights[LONG];
+    static float logits[LONG], weights[LONG];
     static double sums[LONG];
-    pith_logit_row row = {logits, LONG, pith_row_blocks(LONG), maxima};
+    pith_logit_row row;
+    assert_true(pith_row_init(&row, LONG));
     for (int i = 0; i < LONG; i++) logits[i] = 3.0f - 0.04f * (float)i;
     logits[7] = NAN, logits[8] = -INFINITY;
+    pith_row_open(&row, logits);
     pith_row_scan(&row);
-    double total = 0, sum = pith_row_weigh(&row, 0.8f, weights, sums);
+    double total = 0, above = 0, sum = pith_row_weigh(&row, 1 / (double)0.8f, weights, sums);
     for (int i = 0; i < LONG; i++) {
         double want = exp(((double)logits[i] - 3.0) / (double)0.8f);
         bool none = i == 7 || i == 8 || want < 0x1p-125;
@@ -534,10 +552,13 @@ static void test_row_weights(void **state) {
         else if (want > 0x1p-123)
             assert_true(fabs((double)weights[i] - want) <= 1e-5 * want);
         total += none ? 0 : want;
+        above += !none && want > 1e-3 ? want : 0;
     }
     assert_true(fabs(sum - total) < 1e-6 * total);
+    assert_true(fabs(pith_row_weight_above(&row, weights, sums, 1e-3f) - above) < 1e-5 * above);
     assert_int_equal(pith_row_at(&row, weights, sums, 0), 0);
     assert_true(weights[pith_row_at(&row, weights, sums, 2 * sum)] > 0);
+    pith_row_deinit(&row);
 }
 
 static void test_determinism(void **state) {

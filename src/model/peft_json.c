@@ -4,7 +4,7 @@
  * jansson parses by recursion, so the text is scanned first, without, and refused where arrays and
  * objects lie more than PITH_JSON_TEXT_DEPTH inside each other. Callers limit the size. Of equal
  * keys none counts: the text is refused, because two readers could read it in two ways. */
-#include "model/json_text.h"
+#include "model/peft_json.h"
 
 static bool is_shallow(pith_span text) {
     size_t depth = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * JSON from files that come with models (private to the model room): limits first, jansson then. */
-#ifndef PITH_MODEL_JSON_TEXT_H
-#define PITH_MODEL_JSON_TEXT_H
+#ifndef PITH_MODEL_PEFT_JSON_H
+#define PITH_MODEL_PEFT_JSON_H
 
 #include "base/text.h"
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Options of what makes replies: guesses, adapters, grammars. Each group is one file. */
+#ifndef PITH_APPS_PITH_REPLY_OPTION_H
+#define PITH_APPS_PITH_REPLY_OPTION_H
+
+#include "pith/cli.h"
+
+/* ---- Guesses (draft_option.c) ---- */
+
+typedef struct pith_cli_draft {
+    const char *source; /* as given; NULL: auto */
+    pith_draft mode;
+    pith_model *model; /* and the rest: NULL without a draft model */
+    pith_engine *engine;
+    pith_session *session;
+} pith_cli_draft;
+pith_cli_option pith_cli_draft_option(pith_cli_draft *draft);
+/* Settles the mode and opens the draft model where one is named. -1, or the exit code. */
+int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
+                        const pith_engine *engine, pith_cli_draft *draft);
+void pith_cli_draft_close(pith_cli_draft *draft);
+
+/* ---- Adapters (adapter_option.c): --lora --control-vector ---- */
+enum { PITH_CLI_ADAPTER_OPTIONS = 2 };
+void pith_cli_adapter_options(pith_cli_model *values,
+                              pith_cli_option out[PITH_CLI_ADAPTER_OPTIONS]);
+
+/* "FILE:SCALE:FIRST-LAST" taken apart. */
+typedef struct pith_cli_adapter_spec {
+    size_t path_size; /* of the text: what is in front of the numbers */
+    float scale;      /* 1 where it is not given */
+    int32_t first, last;
+} pith_cli_adapter_spec;
+/* with_layers: FIRST-LAST may follow. What does not read as numbers belongs to the path. */
+pith_cli_adapter_spec pith_cli_parse_adapter(const char *text, bool with_layers);
+
+typedef struct pith_cli_adapters {
+    pith_adapter *items[PITH_SESSION_MAX_ADAPTERS];
+    float scales[PITH_SESSION_MAX_ADAPTERS];
+    size_t n;
+    int32_t rank;   /* that an engine needs room for; 0: none */
+    uint64_t bytes; /* in memory */
+} pith_cli_adapters;
+/* Opens what --lora and --control-vector name. Exit code, or -1. Closed in every case. */
+int pith_cli_open_adapters(const pith_cli_model *values, const pith_model *model,
+                           pith_cli_adapters *out);
+void pith_cli_close_adapters(pith_cli_adapters *adapters);
+/* One line for each adapter of a session, "adapter NAME: ...", into a list of JSON strings. */
+void pith_cli_note_adapters(const pith_session *session, json_t *notes);
+
+/* ---- Grammars (grammar_option.c): --grammar --schema --regex --choices ---- */
+typedef struct pith_cli_grammar {
+    const char *gbnf_file, *schema_file, *regex, *choices;
+} pith_cli_grammar;
+enum { PITH_CLI_GRAMMAR_OPTIONS = 4 };
+void pith_cli_grammar_options(pith_cli_grammar *values,
+                              pith_cli_option out[PITH_CLI_GRAMMAR_OPTIONS]);
+/* *out is NULL where none is given. Exit code, or -1. */
+int pith_cli_open_grammar(const pith_cli_command *command, const pith_cli_grammar *values,
+                          const pith_model *model, pith_grammar **out);
+
+#endif
