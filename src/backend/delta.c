@@ -14,14 +14,21 @@
 #include "backend/delta_store.h"
 
 #include "backend/cpu/pack.h"
-#include "base/memory.h"
 #include "kernel/kernel.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { CHECK_BLOCK = 4096, VECTOR_UNIT = 16, MAX_LAYERS = 1 << 16 };
+enum {
+    CHECK_BLOCK = 4096,
+    VECTOR_UNIT = 16,
+    MAX_LAYERS = 1 << 16,
+    ALIGNMENT = 64,
+    SMALLEST_BLOCK = 64 << 10,
+    LARGEST_BLOCK = 1 << 30,
+    HUGE_FROM = 2 << 20 /* smaller blocks would take a huge page for nothing */
+};
 
 pith_status pith_delta_new(uint32_t features, pith_delta **out, pith_error *error) {
     *out = pith_alloc_zero(1, sizeof **out);
@@ -30,23 +37,52 @@ pith_status pith_delta_new(uint32_t features, pith_delta **out, pith_error *erro
     return PITH_OK;
 }
 
-static void free_matrix(pith_weight *matrix) {
-    pith_free_aligned((void *)(uintptr_t)matrix->data);
-    matrix->data = NULL;
-}
-
 void pith_delta_free(pith_delta *delta) {
     if (!delta) return;
-    for (size_t i = 0; i < delta->n_pair; i++) {
-        free_matrix(&delta->pairs[i].a);
-        free_matrix(&delta->pairs[i].b);
-    }
+    for (size_t i = 0; i < delta->n_block; i++) pith_region_close(&delta->blocks[i].region);
+    pith_free(delta->blocks);
     for (size_t i = 0; i < delta->n_layer; i++) pith_free_aligned(delta->vectors[i]);
     pith_free(delta->vectors);
     pith_free(delta->pairs);
     pith_free(delta->linear);
     pith_free(delta->lookup);
     pith_free(delta);
+}
+
+void pith_delta_expect(pith_delta *delta, uint64_t bytes) {
+    delta->expected = bytes;
+}
+
+/* ---- Blocks ---- */
+
+/* A block with room for so many bytes: as large as what is expected, within limits. */
+static pith_delta_block *open_block(pith_delta *delta, size_t bytes) {
+    size_t size = delta->expected < LARGEST_BLOCK ? (size_t)delta->expected : LARGEST_BLOCK, list;
+    if (size < SMALLEST_BLOCK) size = SMALLEST_BLOCK;
+    if (size < bytes) size = bytes;
+    if (!pith_size_mul(delta->n_block + 1, sizeof *delta->blocks, &list)) return NULL;
+    pith_delta_block *grown = pith_realloc(delta->blocks, list);
+    if (!grown) return NULL;
+    delta->blocks = grown;
+    pith_delta_block *block = &grown[delta->n_block];
+    *block = (pith_delta_block){.used = 0};
+    if (!pith_region_open(&block->region, size, size >= HUGE_FROM)) return NULL;
+    delta->n_block++;
+    delta->expected -= delta->expected < size ? delta->expected : size;
+    return block;
+}
+
+/* 64-byte aligned; lives as long as the delta. */
+static uint8_t *take_memory(pith_delta *delta, uint64_t wanted) {
+    size_t bytes;
+    if (wanted > SIZE_MAX / 2) return NULL;
+    bytes = ((size_t)wanted + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    pith_delta_block *block = delta->n_block ? &delta->blocks[delta->n_block - 1] : NULL;
+    if (!block || bytes > block->region.size - block->used) block = open_block(delta, bytes);
+    if (!block) return NULL;
+    uint8_t *memory = block->region.data + block->used;
+    block->used += bytes;
+    return memory;
 }
 
 /* ---- Values ---- */
@@ -124,7 +160,7 @@ static pith_status place(pith_delta *delta, const pith_delta_rows *rows, pith_we
     pith_kernels_init(&kernels, delta->features);
     matrix->type = rows->type;
     uint64_t bytes = pith_pack_layout(matrix, true, delta->features);
-    uint8_t *memory = bytes <= SIZE_MAX ? pith_alloc_aligned((size_t)bytes) : NULL;
+    uint8_t *memory = take_memory(delta, bytes);
     if (!memory) return pith_fail_memory(error, "an adapter's matrix", bytes);
     fill(&kernels, matrix, rows, memory);
     matrix->data = memory;

@@ -40,6 +40,9 @@ typedef struct pith_delta_source {
 /* features: the CPU tiers that may be used for packing. */
 pith_status pith_delta_new(uint32_t features, pith_delta **out, pith_error *error);
 void pith_delta_free(pith_delta *delta); /* NULL is allowed */
+/* About how many bytes its matrices will take: memory comes in few large blocks, which the system
+ * may back with huge pages. A hint. */
+void pith_delta_expect(pith_delta *delta, uint64_t bytes);
 /* The shapes must be those of the weight, which has one pair at most (two where it is looked up
  * and multiplies). PITH_ERROR_FORMAT for inf and NaN. */
 pith_status pith_delta_add_pair(pith_delta *delta, const pith_delta_source *source,

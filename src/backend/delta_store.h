@@ -4,14 +4,22 @@
 #define PITH_BACKEND_DELTA_STORE_H
 
 #include "backend/delta.h"
+#include "base/memory.h"
 
 typedef struct pith_delta_pair {
     const pith_weight *weight; /* of the model */
     uint32_t rank;
     float scale;
-    /* Panels of 16 rows, F32, F16 or BF16; A of a lookup: rows. Their data is owned. */
+    /* Panels of 16 rows, F32, F16 or BF16; A of a lookup: rows. Their data lie in the blocks. */
     pith_weight a, b;
 } pith_delta_pair;
+
+/* Matrices lie one behind the other in blocks: a page of their own for each would cost more address
+ * translations than reading them takes (docs/decisions/0063). */
+typedef struct pith_delta_block {
+    pith_region region;
+    size_t used;
+} pith_delta_block;
 
 struct pith_delta {
     pith_delta_pair *pairs;
@@ -19,7 +27,10 @@ struct pith_delta {
     /* [n_index] by pith_weight.index: pair + 1, 0: none */
     uint32_t *linear, *lookup;
     size_t n_index;
-    float **vectors; /* [n_layer], NULL: none; each padded with zeros to a multiple of 16 */
+    pith_delta_block *blocks; /* [n_block]; the last one is being filled */
+    size_t n_block;
+    uint64_t expected; /* bytes that matrices still to come will take, about */
+    float **vectors;   /* [n_layer], NULL: none; each padded with zeros to a multiple of 16 */
     size_t n_layer, n_vector;
     uint32_t width; /* of the vectors */
     uint32_t features, rank;

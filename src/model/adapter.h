@@ -53,6 +53,8 @@ pith_status pith_adapter_find(const pith_adapter_loader *loader, const char *nam
 pith_status pith_adapter_check_pair(const pith_adapter_loader *loader,
                                     const pith_adapter_target *target, const pith_adapter_matrix *a,
                                     const pith_adapter_matrix *b);
+/* What a tensor's rows will take in the delta, about: k elements each. */
+void pith_adapter_expect(uint64_t *bytes, pith_type type, uint64_t k, uint64_t n_row);
 /* Makes room for n_slice slices of the matrix's shape, zeroed where `clear`. */
 pith_status pith_adapter_begin(const pith_adapter_loader *loader, pith_adapter_rows *rows,
                                const pith_adapter_matrix *matrix, uint32_t n_slice, bool clear);

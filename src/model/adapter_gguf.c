@@ -148,6 +148,16 @@ static pith_status check_other(const pith_adapter_loader *loader, const pith_ggu
                      "tensor %.80s has no %.80s: half a pair is missing", tensor->name.data, name);
 }
 
+static void expect_all(pith_adapter *adapter, const pith_gguf *gguf) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < pith_gguf_n_tensors(gguf); i++) {
+        const pith_gguf_tensor *tensor = pith_gguf_tensor_at(gguf, i);
+        uint64_t n_slice = tensor->ne[2] * tensor->ne[3];
+        pith_adapter_expect(&bytes, tensor->type, tensor->ne[0] * n_slice, tensor->ne[1]);
+    }
+    pith_delta_expect(adapter->delta, bytes);
+}
+
 static pith_status read_lora(pith_adapter_loader *loader, const pith_gguf *gguf) {
     pith_adapter *adapter = loader->adapter;
     float alpha = 0.0f;
@@ -159,6 +169,7 @@ static pith_status read_lora(pith_adapter_loader *loader, const pith_gguf *gguf)
     if (status == PITH_OK)
         status = copy_key(gguf, "adapter.lora.prompt_prefix", &adapter->prompt_prefix, error);
     if (status == PITH_OK) status = read_invocation(loader, gguf);
+    expect_all(adapter, gguf);
     for (size_t i = 0; i < pith_gguf_n_tensors(gguf) && status == PITH_OK; i++) {
         const pith_gguf_tensor *tensor = pith_gguf_tensor_at(gguf, i);
         status = ends_with(tensor->name, ending_a) ? read_pair(loader, gguf, tensor, alpha)

@@ -70,6 +70,14 @@ static size_t element_bytes(pith_type type) {
     return type == PITH_TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
+void pith_adapter_expect(uint64_t *bytes, pith_type type, uint64_t k, uint64_t n_row) {
+    bool is_half = type == PITH_TYPE_F16 || type == PITH_TYPE_BF16;
+    uint64_t size, rows = (n_row + PITH_DELTA_RANK_UNIT - 1) / PITH_DELTA_RANK_UNIT;
+    if (pith_u64_mul(k * (is_half ? 2 : 4), rows * PITH_DELTA_RANK_UNIT, &size) &&
+        pith_u64_add(*bytes, size, &size))
+        *bytes = size;
+}
+
 static bool reach(uint8_t **memory, size_t *capacity, size_t wanted) {
     if (wanted <= *capacity) return true;
     pith_free(*memory); /* what it held is done with */

@@ -247,8 +247,20 @@ static pith_status take_weight(peft_reader *r, size_t at, size_t end) {
     return status == PITH_OK ? pith_adapter_add(loader, &target, scale) : status;
 }
 
+static void expect_all(const peft_reader *r) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const pith_safetensor *tensor = r->tensors[i].tensor;
+        pith_type type;
+        if (tensor->n_dims == 2 && pith_safetensors_type(tensor->dtype, &type))
+            pith_adapter_expect(&bytes, type, tensor->shape[1], tensor->shape[0]);
+    }
+    pith_delta_expect(r->loader->adapter->delta, bytes);
+}
+
 static pith_status take_all(peft_reader *r) {
     pith_status status = PITH_OK;
+    expect_all(r);
     for (size_t at = 0, end; at < r->n && status == PITH_OK; at = end) {
         end = at + 1;
         while (end < r->n && strcmp(r->tensors[at].name.gguf, r->tensors[end].name.gguf) == 0)

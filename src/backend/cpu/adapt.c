@@ -5,13 +5,15 @@
  * itself, whose chunks add B (A x) to what they made, before bias, activation and residual.
  *
  *   sums   [row][weight][part][adapter rank]      A x, unscaled; adapters of a set side by side
- *            few rows: a part for each span of 1024 k, so that threads share a long A;
+ *            few rows: a part for each span of 512 k, so that threads share a long A;
  *            more rows: one part, whose spans were added in order
  *
- * The order of sums, for one row, weight and adapter, t and y in f32:
- *   t = span_0 + span_1 + ..., each the float product of kernel.h (pith_mul) over 1024 k
- *   y = y + B (s t), s t rounded, B (..) a float product; adapters one after the other
- * A row of embeddings takes A's row of the token for t. A control vector: x = x + s v.
+ * The order of sums, for one row and weight, t_i, d and y in f32:
+ *   t_i = span_0 + span_1 + ..., each the float product of kernel.h (pith_mul) over 512 k of A_i x
+ *   d = B_0 (s_0 t_0) + B_1 (s_1 t_1) + ..., s t rounded, each B (..) a float product
+ *   y = y + d
+ * A row of embeddings takes A's row of the token for t, and adapters are added to it one after the
+ * other. A control vector: x = x + s v.
  *
  * Invariant: the number of chunks depends on the step alone, and a row's additions on that row and
  * its set alone: so threads, batches, tiers and neighbours change no bit. A step without adapters
@@ -19,10 +21,13 @@
  */
 #include "backend/cpu/runner.h"
 
+#include "base/prefetch.h"
+
 #include <string.h>
 
 enum { CHUNK_ROWS = 32, PANEL = PITH_PANEL_ROWS };
 
+_Static_assert((int)CPU_ADAPT_ROWS <= 3 * (int)CPU_ADAPT_FEW, "rows of low must fit");
 _Static_assert((int)CPU_ADAPT_FLOATS >= (int)PITH_DELTA_MAX_RANK, "a row of A x must fit");
 
 /* ---- Whose rows, which pairs ---- */
@@ -67,10 +72,14 @@ static uint32_t n_span(const pith_weight *weight) {
     return (uint32_t)((weight->ne[0] + CPU_ADAPT_SPAN - 1) / CPU_ADAPT_SPAN);
 }
 
+/* Rows whose spans are shared out to threads. */
+static bool is_few(const cpu_context *c) {
+    return !is_experts(c->phase) && c->n_row <= CPU_ADAPT_FEW;
+}
+
 /* Parts of a row's sums in this phase; its weights share x and so their spans. */
 static uint32_t n_part(const cpu_context *c) {
-    bool is_shared = !is_experts(c->phase) && c->n_row <= CPU_ADAPT_FEW;
-    return is_shared ? n_span(c->phase->product.weight[0]) : 1;
+    return is_few(c) ? n_span(c->phase->product.weight[0]) : 1;
 }
 
 static size_t row_floats(const cpu_context *c) {
@@ -181,14 +190,14 @@ static void low_chunk(void *user, uint32_t i, int thread) {
     cpu_context *c = user;
     const cpu_product *product = &c->phase->product;
     uint32_t which = i % product->n, rest = i / product->n;
-    bool is_few = c->n_row <= CPU_ADAPT_FEW;
+    bool few = is_few(c);
     (void)thread;
     pith_cpu_make_before(c);
     cpu_tile tile = {.weight = product->weight[which], .x = &c->values[product->x]};
-    tile.row = c->first_row + (is_few ? 0 : rest * CHUNK_ROWS);
+    tile.row = c->first_row + (few ? 0 : rest * CHUNK_ROWS);
     uint32_t left = c->first_row + c->n_row - tile.row;
     tile.n_row = left < CHUNK_ROWS ? left : CHUNK_ROWS;
-    make_low_rows(c, tile, which, is_few ? (int32_t)rest : -1);
+    make_low_rows(c, tile, which, few ? (int32_t)rest : -1);
 }
 
 /* A chunk is a weight and a row of one of its experts. */
@@ -213,7 +222,7 @@ void pith_cpu_adapt_inputs(cpu_context *context, uint64_t *index) {
     if (!is_adapted(context)) return;
     if (is_experts(phase))
         n *= context->n_row * p->moes[phase->moe].op->n_used;
-    else if (context->n_row <= CPU_ADAPT_FEW)
+    else if (is_few(context))
         n *= n_part(context);
     else
         n *= (context->n_row + CHUNK_ROWS - 1) / CHUNK_ROWS;
@@ -223,42 +232,136 @@ void pith_cpu_adapt_inputs(cpu_context *context, uint64_t *index) {
 
 /* ---- B (A x) ---- */
 
-/* Adds B times rows of low [n_row, rank rounded] to the tile. */
-static void add_high(const cpu_context *c, const pith_delta_pair *pair, const cpu_tile *tile) {
-    const cpu_program *p = &c->runner->program;
-    const cpu_scratch *scratch = &c->runner->scratch[c->thread];
-    const pith_weight *b = &pair->b;
-    uint32_t most = CPU_ADAPT_FLOATS / PANEL / tile->n_row;
-    pith_mul args = {.panel_bytes = b->panel_bytes,
-                     .k = pair->rank,
-                     .x = scratch->low,
-                     .x_stride = pith_delta_round_rank(pair->rank),
-                     .n = tile->n_row,
-                     .y = scratch->addition,
-                     .prefetch = c->runner->prefetch};
-    for (uint32_t done = 0; done < tile->n_panel; done += args.n_panel) {
-        args.n_panel = tile->n_panel - done < most ? tile->n_panel - done : most;
-        args.w = b->data + tile->expert * b->expert_bytes + (tile->panel + done) * b->panel_bytes;
-        args.y_stride = (size_t)args.n_panel * PANEL;
-        p->kernels.mul[b->type](&args);
-        for (uint32_t i = 0; i < tile->n_row; i++) {
-            float *y = tile->y + i * tile->y_stride + (size_t)done * PANEL;
-            p->kernels.add(y, y, args.y + i * args.y_stride, (uint32_t)args.y_stride);
+/* s (A x) of rows that share a set, adapters side by side as in the sums: low [n_row, rank]. */
+static void scale_low(const cpu_context *c, const pith_adapter_set *set, const cpu_tile *tile,
+                      uint32_t which, float *low) {
+    const pith_kernels *kernels = &c->runner->program.kernels;
+    uint32_t rank = c->runner->program.options.adapter_rank, n = n_part(c), at = 0;
+    for (uint32_t i = 0; i < set->n; i++) {
+        const pith_delta_pair *pair = pith_delta_find(set->delta[i], tile->weight, false);
+        if (!pair) continue;
+        uint32_t width = pith_delta_round_rank(pair->rank);
+        for (uint32_t row = 0; row < tile->n_row; row++) {
+            float *t = low + (size_t)row * rank + at;
+            memcpy(t, sums_at(c, tile->row + row, which, 0) + at, width * sizeof *t);
+            for (uint32_t part = 1; part < n; part++)
+                kernels->add(t, t, sums_at(c, tile->row + row, which, part) + at, width);
+            kernels->scale(t, t, set->scale[i] * pair->scale, width);
         }
+        at += width;
     }
 }
 
-/* s (A x) of the tile's rows into the thread's `low`; sums: where the pair's lie in each row. */
-static void scale_low(const cpu_context *c, const cpu_tile *tile, uint32_t which, uint32_t at,
-                      const pith_delta_pair *pair, float scale) {
-    float *low = c->runner->scratch[c->thread].low;
-    uint32_t width = pith_delta_round_rank(pair->rank), n = n_part(c);
-    const pith_kernels *kernels = &c->runner->program.kernels;
-    for (uint32_t i = 0; i < tile->n_row; i++, low += width) {
-        memcpy(low, sums_at(c, tile->row + i, which, 0) + at, width * sizeof *low);
-        for (uint32_t part = 1; part < n; part++)
-            kernels->add(low, low, sums_at(c, tile->row + i, which, part) + at, width);
-        kernels->scale(low, low, scale, width);
+/* The place of a few rows' low: the thread has those of all weights of the phase. */
+static float *few_low(const cpu_context *c, uint32_t row, uint32_t which) {
+    size_t at = (size_t)which * CPU_ADAPT_FEW + (row - c->first_row);
+    return c->runner->scratch[c->thread].low + at * c->runner->program.options.adapter_rank;
+}
+
+void pith_cpu_adapt_begin(cpu_context *context) {
+    const cpu_product *product = &context->phase->product;
+    if (context->has_low || !is_few(context)) return;
+    context->has_low = true;
+    cpu_tile tile = {.n_row = 1};
+    for (uint32_t which = 0; which < product->n; which++)
+        for (uint32_t i = 0; i < context->n_row; i++) {
+            tile.weight = product->weight[which];
+            tile.row = context->first_row + i;
+            const pith_adapter_set *set = set_of(context, tile.row);
+            if (set) scale_low(context, set, &tile, which, few_low(context, tile.row, which));
+        }
+}
+
+/* y [n_row, 16 * n_panel] = B low. */
+static void mul_high(const cpu_context *c, const pith_delta_pair *pair, const cpu_tile *tile,
+                     const float *low, float *y) {
+    const cpu_program *p = &c->runner->program;
+    const pith_weight *b = &pair->b;
+    pith_mul args = {.w = b->data + tile->expert * b->expert_bytes + tile->panel * b->panel_bytes,
+                     .panel_bytes = b->panel_bytes,
+                     .n_panel = tile->n_panel,
+                     .k = pair->rank,
+                     .x = low,
+                     .x_stride = p->options.adapter_rank,
+                     .n = tile->n_row,
+                     .y = y,
+                     .y_stride = (size_t)tile->n_panel * PANEL,
+                     .prefetch = c->runner->prefetch};
+    p->kernels.mul[b->type](&args);
+}
+
+/* What a set adds to a tile of at most CPU_ADAPT_FLOATS, into sum [n_row, 16 * n_panel]. */
+static void sum_high(const cpu_context *c, const pith_adapter_set *set, const cpu_tile *tile,
+                     const float *low, float *sum) {
+    uint32_t at = 0, n = tile->n_row * tile->n_panel * PANEL;
+    for (uint32_t i = 0; i < set->n; i++) {
+        const pith_delta_pair *pair = pith_delta_find(set->delta[i], tile->weight, false);
+        if (!pair) continue;
+        float *own = at ? sum + CPU_ADAPT_FLOATS : sum;
+        mul_high(c, pair, tile, low + at, own);
+        if (at) c->runner->program.kernels.add(sum, sum, own, n);
+        at += pith_delta_round_rank(pair->rank);
+    }
+}
+
+/* Rows that share a set: as many panels at a time as the thread's memory holds. */
+static void add_high(const cpu_context *c, const pith_adapter_set *set, const cpu_tile *tile,
+                     const float *low) {
+    float *sum = c->runner->scratch[c->thread].addition;
+    uint32_t most = CPU_ADAPT_FLOATS / PANEL / tile->n_row;
+    cpu_tile part = *tile;
+    for (uint32_t left = tile->n_panel; left > 0; left -= part.n_panel) {
+        part.n_panel = left < most ? left : most;
+        uint32_t width = part.n_panel * PANEL;
+        sum_high(c, set, &part, low, sum);
+        for (uint32_t row = 0; row < part.n_row; row++) {
+            float *y = part.y + row * part.y_stride;
+            c->runner->program.kernels.add(y, y, sum + (size_t)row * width, width);
+        }
+        part.panel += part.n_panel;
+        part.y += width;
+    }
+}
+
+/* B of a panel range, of every adapter of a set. */
+static void ask_for(const pith_adapter_set *set, const cpu_tile *tile) {
+    for (uint32_t i = 0; i < set->n; i++) {
+        const pith_delta_pair *pair = pith_delta_find(set->delta[i], tile->weight, false);
+        if (!pair) continue;
+        const pith_weight *b = &pair->b;
+        pith_prefetch(b->data + tile->panel * b->panel_bytes, tile->n_panel * b->panel_bytes);
+    }
+}
+
+/* B is read in pieces too short for the processor to see them coming, while W is being read. */
+void pith_cpu_adapt_ahead(const cpu_context *context, const cpu_tile *tile, uint32_t which) {
+    cpu_tile part = *tile;
+    if (!is_few(context)) return;
+    part.weight = context->phase->product.weight[which];
+    for (uint32_t left = tile->n_row; left > 0; left -= part.n_row) {
+        const pith_adapter_set *set;
+        part.n_row = same_set(context, part.row, left, &set);
+        if (set) ask_for(set, &part);
+        part.row += part.n_row;
+    }
+}
+
+static bool has_pair(const pith_adapter_set *set, const pith_weight *weight) {
+    for (uint32_t i = 0; i < set->n; i++)
+        if (pith_delta_find(set->delta[i], weight, false)) return true;
+    return false;
+}
+
+/* Rows that share a set. */
+static void adapt_rows(const cpu_context *c, const pith_adapter_set *set, const cpu_tile *tile,
+                       uint32_t which) {
+    if (!has_pair(set, tile->weight)) return;
+    if (is_few(c)) {
+        add_high(c, set, tile, few_low(c, tile->row, which));
+    } else {
+        float *low = c->runner->scratch[c->thread].low;
+        scale_low(c, set, tile, which, low);
+        add_high(c, set, tile, low);
     }
 }
 
@@ -266,34 +369,35 @@ void pith_cpu_adapt_tile(const cpu_context *context, const cpu_tile *tile, uint3
     cpu_tile part = *tile;
     for (uint32_t left = tile->n_row; left > 0; left -= part.n_row) {
         const pith_adapter_set *set;
-        part.n_row =
-            same_set(context, part.row, left < CPU_ADAPT_ROWS ? left : CPU_ADAPT_ROWS, &set);
-        uint32_t at = 0;
-        for (uint32_t i = 0; set && i < set->n; i++) {
-            const pith_delta_pair *pair = pith_delta_find(set->delta[i], tile->weight, false);
-            if (!pair) continue;
-            scale_low(context, &part, which, at, pair, set->scale[i] * pair->scale);
-            add_high(context, pair, &part);
-            at += pith_delta_round_rank(pair->rank);
-        }
+        uint32_t most = left < CPU_ADAPT_ROWS ? left : CPU_ADAPT_ROWS;
+        part.n_row = same_set(context, part.row, most, &set);
+        if (set) adapt_rows(context, set, &part, which);
         part.row += part.n_row;
         part.y += part.n_row * part.y_stride;
     }
 }
 
+/* Of a row of embeddings: A's row of the token stands for A x. */
 void pith_cpu_adapt_lookup(const cpu_context *context, const pith_weight *table, uint32_t row,
                            float *y) {
     const cpu_scratch *scratch = &context->runner->scratch[context->thread];
+    const pith_kernels *kernels = &context->runner->program.kernels;
     const pith_adapter_set *set = set_of(context, row);
-    cpu_tile tile = {.n_row = 1, .n_panel = (uint32_t)((table->ne[0] + PANEL - 1) / PANEL), .y = y};
+    cpu_tile tile = {.weight = table, .n_row = 1};
+    uint32_t n_panel = (uint32_t)((table->ne[0] + PANEL - 1) / PANEL),
+             most = CPU_ADAPT_FLOATS / PANEL;
     for (uint32_t i = 0; set && i < set->n; i++) {
         const pith_delta_pair *pair = pith_delta_find(set->delta[i], table, true);
         if (!pair) continue;
         uint64_t token = (uint64_t)context->runner->step->tokens[row];
         pith_weight_decode_row(&pair->a, token, scratch->low);
-        context->runner->program.kernels.scale(scratch->low, scratch->low,
-                                               set->scale[i] * pair->scale, pair->rank);
-        add_high(context, pair, &tile);
+        kernels->scale(scratch->low, scratch->low, set->scale[i] * pair->scale, pair->rank);
+        for (tile.panel = 0; tile.panel < n_panel; tile.panel += tile.n_panel) {
+            tile.n_panel = n_panel - tile.panel < most ? n_panel - tile.panel : most;
+            mul_high(context, pair, &tile, scratch->low, scratch->addition);
+            float *part = y + (size_t)tile.panel * PANEL;
+            kernels->add(part, part, scratch->addition, tile.n_panel * PANEL);
+        }
     }
 }
 

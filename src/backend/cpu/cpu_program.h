@@ -19,10 +19,10 @@ enum {
     CPU_SPLIT_PAGES = 128,  /* pages whose partials are kept when few rows face many pages */
     CPU_DECODE_PIECE = 256, /* elements decoded at a time: whole blocks of any type */
     CPU_SPLIT_ROWS = 8,     /* tokens of a step up to which pages are shared out to threads */
-    CPU_ADAPT_SPAN = 1024,  /* k of an adapter's A that are summed apart (adapt.c) */
+    CPU_ADAPT_SPAN = 512,   /* k of an adapter's A that are summed apart (adapt.c) */
     CPU_ADAPT_FEW = 8,      /* rows up to which threads share these spans */
     CPU_ADAPT_ROWS = 16,    /* rows that meet an adapter's B together */
-    CPU_ADAPT_FLOATS = 4096 /* of a thread's additions; at least PITH_DELTA_MAX_RANK */
+    CPU_ADAPT_FLOATS = 4096 /* of additions made at once; at least PITH_DELTA_MAX_RANK */
 };
 
 /* A plan's value, or one that the compiler made (router logits, rows grouped by expert). */
@@ -112,8 +112,8 @@ typedef struct cpu_scratch {
     float *q, *o, *sum_o; /* [attend rows, head_dim or head_dim_v] */
     float *m, *l, *sum_m, *sum_l;
     int32_t *begin, *end;
-    float *low;        /* [CPU_ADAPT_ROWS, adapter rank] scaled A x */
-    float *addition;   /* [CPU_ADAPT_FLOATS] */
+    float *low;        /* [3 * CPU_ADAPT_FEW, adapter rank] scaled A x (adapt.c) */
+    float *addition;   /* [2 * CPU_ADAPT_FLOATS]: of a set, and of one adapter on its way there */
     pith_q8 q8;        /* [attend rows, head_dim] */
     cpu_value *values; /* own view of all values, for repeated phases */
 } cpu_scratch;

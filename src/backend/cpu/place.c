@@ -176,8 +176,8 @@ static void measure_phase(cpu_program *program, const cpu_phase *phase) {
 static void measure_adapters(cpu_program *program) {
     size_t rank = program->options.adapter_rank;
     if (!rank) return;
-    program->sizes.low = CPU_ADAPT_ROWS * rank * sizeof(float) + SLACK;
-    program->sizes.addition = CPU_ADAPT_FLOATS * sizeof(float) + SLACK;
+    program->sizes.low = 3 * CPU_ADAPT_FEW * rank * sizeof(float) + SLACK;
+    program->sizes.addition = 2 * CPU_ADAPT_FLOATS * sizeof(float) + SLACK;
     program->sums_offset = program->arena_bytes;
     program->arena_bytes +=
         cpu_round_up(pith_cpu_adapt_floats(program) * sizeof(float) + SLACK, PAGE_ALIGN);

@@ -289,6 +289,8 @@ void pith_cpu_joined(const cpu_context *c, cpu_tile tile) {
     tile.weight = product->weight[0];
     tile.y = scratch->tile;
     tile.y_stride = 2 * CPU_UNIT;
+    for (uint32_t i = 0; c->runner->adapts && i < product->n; i++)
+        pith_cpu_adapt_ahead(c, &tile, i);
     for (; tile.panel < end; tile.panel += UNIT_PANELS) {
         tile.n_panel = end - tile.panel < UNIT_PANELS ? end - tile.panel : UNIT_PANELS;
         joined_unit(c, &tile, y);
@@ -308,6 +310,7 @@ static void product_chunk(void *user, uint32_t i, int thread) {
     const cpu_product *product = &c->phase->product;
     (void)thread;
     pith_cpu_make_before(c);
+    if (c->runner->adapts) pith_cpu_adapt_begin(c);
     uint32_t block = i / run->chunks_per_block, range = i % run->chunks_per_block, w = 0;
     while (range >= run->n_range[w]) range -= run->n_range[w++];
     const pith_weight *weight = product->weight[w];
@@ -324,6 +327,7 @@ static void product_chunk(void *user, uint32_t i, int thread) {
     uint32_t column = tile.panel * PITH_PANEL_ROWS, n = tile.n_panel * PITH_PANEL_ROWS;
     tile.y = cpu_row(y, tile.row) + column;
     tile.y_stride = y->stride;
+    if (c->runner->adapts) pith_cpu_adapt_ahead(c, &tile, w);
     pith_cpu_tile(c, &tile);
     if (c->runner->adapts) pith_cpu_adapt_tile(c, &tile, w);
     finish(c, &tile, product->bias[w], column, y->width - column < n ? y->width - column : n);

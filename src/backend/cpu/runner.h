@@ -56,6 +56,7 @@ typedef struct cpu_context {
     cpu_value *values; /* shared, or the thread's own where a phase was repeated */
     /* Repeatable rows that this thread must make first; NULL: none or done. */
     const cpu_phase *before;
+    bool has_low; /* this thread has the scaled A x of the phase's few rows (adapt.c) */
     int thread;
     uint32_t rows_per_chunk;   /* rows phases */
     uint32_t first_row, n_row; /* of the phase's domain; first_row is not 0 in blocks of logits */
@@ -129,6 +130,10 @@ void pith_cpu_attend(cpu_context *context, uint64_t *index);
 /* A x of the phase's adapted weights, an operation of its own before the product's; none where
  * nothing of the phase is adapted. */
 void pith_cpu_adapt_inputs(cpu_context *context, uint64_t *index);
+/* Once a chunk, before its tiles. */
+void pith_cpu_adapt_begin(cpu_context *context);
+/* Asks the processor for B of the tile's panels. */
+void pith_cpu_adapt_ahead(const cpu_context *context, const cpu_tile *tile, uint32_t which);
 /* Adds B (A x) to the tile, which weight `which` of the phase's product made. */
 void pith_cpu_adapt_tile(const cpu_context *context, const cpu_tile *tile, uint32_t which);
 /* Adds B A[token] to a row of embeddings. */
