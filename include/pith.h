@@ -305,7 +305,8 @@ typedef struct pith_engine_options {
     uint64_t cache_quota; /* bytes that the folder may take; 0: 1 GiB */
 } pith_engine_options;
 
-/* Bytes that pith_engine_new would allocate: KV and workspace, without weights. */
+/* Bytes that pith_engine_new would allocate: KV, workspace and what a cache folder needs (which is
+ * done without where memory_limit has no room for it), without weights. */
 PITH_API pith_status pith_engine_bytes(const pith_model *model, const pith_engine_options *options,
                                        uint64_t *bytes, pith_error *error);
 PITH_API pith_status pith_engine_new(const pith_model *model, const pith_engine_options *options,
@@ -322,6 +323,7 @@ typedef struct pith_engine_info {
     int32_t adapter_rank_limit;
     /* why nothing is kept in the cache folder, or less than there was; "" when all is well */
     const char *cache_note;
+    uint64_t cache_bytes; /* memory for it, beside KV and workspace */
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
 

@@ -199,9 +199,12 @@ void pith_cli_record_reply(const pith_model *model, const pith_engine *engine,
     /* Steps with guesses are no measure of a token's time. */
     int32_t n_token =
         made->n_predicted > 1 && made->n_drafted == 0 ? (int32_t)made->n_predicted - 1 : 0;
+    /* Nor is what came from the disk one of reading. */
+    bool was_read = made->cache_source != PITH_CACHE_DISK;
     pith_cli_measure measure = {.model = model,
                                 .engine = engine,
-                                .n_prompt = (int32_t)(made->n_prompt - made->n_cached),
+                                .n_prompt =
+                                    was_read ? (int32_t)(made->n_prompt - made->n_cached) : 0,
                                 .prompt_depth = (int32_t)made->n_cached,
                                 .prompt_ms = made->prompt_ms,
                                 .n_token = n_token,

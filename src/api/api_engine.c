@@ -40,7 +40,7 @@ void pith_engine_free(pith_engine *engine) {
 }
 
 pith_engine_info pith_engine_describe(const pith_engine *engine) {
-    if (!engine) return (pith_engine_info){.kv_type = "", .backend = ""};
+    if (!engine) return (pith_engine_info){.kv_type = "", .backend = "", .cache_note = ""};
     return pith_engine_get_info(engine);
 }
 

@@ -85,24 +85,11 @@ static pith_status prepare(pith_engine *engine, const pith_engine_options *optio
     return status;
 }
 
-/* Prompts are kept on disk only where their buffers fit under the ceiling too. */
-static pith_status check_ceiling(pith_engine *engine, uint64_t limit, pith_error *error) {
-    pith_status status = pith_engine_check_ceiling(engine, limit, error);
-    if (status == PITH_OK || !engine->has_cache) return status;
-    engine->has_cache = false;
-    status = pith_engine_account(engine, error);
-    if (status == PITH_OK) status = pith_engine_check_ceiling(engine, limit, error);
-    if (status == PITH_OK) {
-        snprintf(engine->cache_note, sizeof engine->cache_note,
-                 "prompts are not kept: their buffers do not fit under the memory ceiling");
-    }
-    return status;
-}
-
 static pith_status make(pith_engine *engine, const pith_engine_options *options,
                         pith_error *error) {
     pith_status status = prepare(engine, options, error);
-    if (status == PITH_OK) status = check_ceiling(engine, options->memory_limit, error);
+    if (status == PITH_OK) status = pith_engine_check_ceiling(engine, options->memory_limit, error);
+    if (status == PITH_OK) pith_engine_fit_cache(engine, options->memory_limit);
     if (status == PITH_OK) status = make_arrays(engine, error);
     if (status == PITH_OK) status = make_sessions(engine, error);
     if (status == PITH_OK) {
@@ -174,6 +161,7 @@ pith_status pith_engine_measure_parts(const pith_model *model, const pith_engine
     if (!engine) return pith_fail_memory(error, "engine", sizeof *engine);
     engine->model = model;
     pith_status status = prepare(engine, options, error);
+    if (status == PITH_OK) pith_engine_fit_cache(engine, options->memory_limit);
     if (status == PITH_OK)
         *out = (pith_engine_info){.n_ctx = (int32_t)engine->n_ctx,
                                   .n_sessions = (int32_t)engine->n_sessions,
@@ -182,7 +170,8 @@ pith_status pith_engine_measure_parts(const pith_model *model, const pith_engine
                                   .kv_bytes = engine->kv_bytes,
                                   .workspace_bytes = engine->workspace_bytes,
                                   .decode_threads = engine->backend.decode_threads,
-                                  .adapter_rank_limit = (int32_t)engine->backend.adapter_rank};
+                                  .adapter_rank_limit = (int32_t)engine->backend.adapter_rank,
+                                  .cache_bytes = engine->cache_bytes};
     pith_engine_close(engine);
     return status;
 }
@@ -191,7 +180,7 @@ pith_status pith_engine_measure(const pith_model *model, const pith_engine_optio
                                 uint64_t *bytes, pith_error *error) {
     pith_engine_info info;
     pith_status status = pith_engine_measure_parts(model, options, &info, error);
-    *bytes = info.kv_bytes + info.workspace_bytes;
+    *bytes = info.kv_bytes + info.workspace_bytes + info.cache_bytes;
     return status;
 }
 
@@ -208,6 +197,7 @@ pith_engine_info pith_engine_get_info(const pith_engine *engine) {
                               .workspace_bytes = engine->workspace_bytes,
                               .decode_threads = engine->backend.decode_threads,
                               .adapter_rank_limit = (int32_t)engine->backend.adapter_rank,
+                              .cache_bytes = engine->cache_bytes,
                               .cache_note = engine->prefix ? pith_prefix_note(engine->prefix)
                                                            : engine->cache_note};
 }

@@ -51,7 +51,6 @@ struct pith_session {
     /* What steps of the session are given; holders[i] is held and owns adapters.delta[i]. */
     pith_adapter_set adapters;
     pith_adapter *holders[PITH_ADAPTERS_MAX];
-    uint64_t variant; /* hash of what else than its ids decides its KV (adapters); 0: nothing */
 };
 
 struct pith_engine {
@@ -62,7 +61,7 @@ struct pith_engine {
     pith_backend_options backend;
     pith_plan *plan;
     pith_kv_layout layout;
-    uint64_t kv_bytes, workspace_bytes; /* as accounted before they were made */
+    uint64_t kv_bytes, workspace_bytes, cache_bytes; /* as accounted before they were made */
     pith_kv *kv;
     pith_runner *runner;
     pith_session *sessions; /* [n_sessions] */
@@ -78,7 +77,7 @@ struct pith_engine {
     uint32_t n_replies, turn;          /* turn: which of them comes first in the next step */
     pith_pace pace;
     size_t max_token_bytes; /* longest text of a token */
-    bool has_cache;         /* a cache folder was asked for */
+    bool has_cache;         /* a cache folder was asked for, and there is memory for it */
     pith_prefix *prefix;    /* prompts on disk; NULL: none are kept, and cache_note says why */
     char cache_note[240];
 };
@@ -137,6 +136,9 @@ bool pith_session_same_adapters(const pith_session *a, const pith_session *b, si
 /* To be called when tokens were appended, before they are computed: where an activated adapter
  * begins among the first `length` ids. What was computed otherwise leaves the KV cache. */
 void pith_session_aim_adapters(pith_session *session, size_t length);
+/* A hash of what else than ids decides the KV of its first *n tokens; 0: nothing, and *n is lowered
+ * to those that are, and will stay, the model's alone. */
+uint64_t pith_session_variant(const pith_session *session, size_t *n);
 /* For pith_step.adapters: NULL while the session has none. */
 static inline const pith_adapter_set *pith_session_adapters(const pith_session *session) {
     return session->adapters.n ? &session->adapters : NULL;

@@ -138,9 +138,8 @@ pith_status pith_engine_account(pith_engine *engine, pith_error *error) {
         status = pith_runner_bytes(engine->plan, &engine->backend, &runner, error);
     }
     if (status != PITH_OK) return status;
-    uint64_t own = pith_engine_array_bytes(engine);
-    if (engine->has_cache) own += pith_prefix_bytes(&engine->layout, engine->n_ctx);
-    if (!pith_u64_add(runner, own, &engine->workspace_bytes)) {
+    engine->cache_bytes = engine->has_cache ? pith_prefix_bytes(&engine->layout, engine->n_ctx) : 0;
+    if (!pith_u64_add(runner, pith_engine_array_bytes(engine), &engine->workspace_bytes)) {
         return pith_fail(error, PITH_ERROR_LIMIT,
                          "the engine's memory cannot be counted in 64 bits");
     }
@@ -199,4 +198,15 @@ pith_status pith_engine_check_ceiling(const pith_engine *engine, uint64_t limit,
                      "MiB are %s: a context of %u tokens fits%s",
                      engine->n_sessions, engine->n_ctx, mib(kv), mib(work),
                      (unsigned long long)(limit >> 20), whose, n_ctx, int8);
+}
+
+void pith_engine_fit_cache(pith_engine *engine, uint64_t limit) {
+    uint64_t all = engine->kv_bytes + engine->workspace_bytes;
+    if (limit == 0) limit = pith_memory_available();
+    if (limit == 0 || engine->cache_bytes == 0) return;
+    if (all <= limit && engine->cache_bytes <= limit - all) return;
+    engine->has_cache = false;
+    engine->cache_bytes = 0;
+    snprintf(engine->cache_note, sizeof engine->cache_note,
+             "prompts are not kept: there is no memory left for it");
 }

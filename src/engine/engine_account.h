@@ -13,10 +13,12 @@ pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *o
                                pith_error *error);
 /* The KV layout of the model's layers. */
 pith_status pith_engine_lay_out(pith_engine *engine, pith_error *error);
-/* Fills kv_bytes and workspace_bytes for what was settled. */
+/* Fills kv_bytes, workspace_bytes and cache_bytes for what was settled. */
 pith_status pith_engine_account(pith_engine *engine, pith_error *error);
 /* Refuses with both numbers and with what would fit. limit 0: what the system can give. */
 pith_status pith_engine_check_ceiling(const pith_engine *engine, uint64_t limit, pith_error *error);
+/* Does without a cache folder when its buffers would break the ceiling; limit as above. */
+void pith_engine_fit_cache(pith_engine *engine, uint64_t limit);
 /* Bytes of the engine's own arrays. */
 uint64_t pith_engine_array_bytes(const pith_engine *engine);
 

@@ -19,7 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CANDIDATES = 8, TRIES = 8, DEFAULT_QUOTA_MIB = 1024 };
+enum {
+    KV_BITS = 1, /* to be raised by whatever changes the bits that a prompt leaves in KV */
+    CANDIDATES = 8,
+    TRIES = 8,
+    DEFAULT_QUOTA_MIB = 1024
+};
 
 /* One file's share of what is read. */
 typedef struct piece {
@@ -79,7 +84,7 @@ static uint64_t key_of(const pith_engine *engine) {
     static const uint64_t version =
         (uint64_t)PITH_VERSION_MAJOR << 32 | PITH_VERSION_MINOR << 16 | PITH_VERSION_PATCH;
     const pith_model *model = engine->model;
-    uint64_t key = mix(mix(version, model->content_key), engine->exact);
+    uint64_t key = mix(mix(mix(version, KV_BITS), model->content_key), engine->exact);
     key = mix(key, engine->backend.full_precision);
     if (!engine->exact) {
         key = mix(key, engine->backend.features);
@@ -87,10 +92,6 @@ static uint64_t key_of(const pith_engine *engine) {
     }
     key = mix_rope(mix_rope(key, &model->hparams.rope), &model->hparams.rope_window);
     return mix_layout(key, &engine->layout);
-}
-
-static uint64_t session_key(const pith_prefix *prefix, const pith_session *session) {
-    return session->variant ? mix(prefix->key, session->variant) : prefix->key;
 }
 
 void pith_prefix_hash_places(const int32_t *ids, size_t n, uint64_t *hashes) {
@@ -424,13 +425,14 @@ static uint32_t take(pith_prefix *p, pith_session *session, const lookup *l, pit
 
 void pith_prefix_take(pith_prefix *prefix, pith_session *session, pith_id_span prompt,
                       const pith_generate_options *options, pith_generation *out) {
+    uint64_t variant = pith_session_variant(session, &prompt.size);
     uint32_t n = (uint32_t)prompt.size, held = pith_kv_sequence_length(session->kv);
     if (n < held + PITH_PREFIX_LEAST_READ + 1) return;
     if (!prefix) {
         out->cache_miss = PITH_CACHE_MISS_OFF;
         return;
     }
-    const lookup l = {session_key(prefix, session), prompt, n - 1};
+    const lookup l = {variant ? mix(prefix->key, variant) : prefix->key, prompt, n - 1};
     uint32_t stored = take(prefix, session, &l, out);
     if (!prefix->recorder || n - stored < PITH_PREFIX_LEAST_STORED) return;
     /* More than half of the quota would drive out its own beginning. */
@@ -445,8 +447,8 @@ void pith_prefix_take(pith_prefix *prefix, pith_session *session, pith_id_span p
     pith_prefix_record_begin(prefix->recorder, &task);
 }
 
-void pith_prefix_follow(pith_prefix *prefix, const pith_session *session) {
-    if (prefix && prefix->recorder) pith_prefix_record_follow(prefix->recorder, session);
+void pith_prefix_follow(pith_prefix *prefix, const pith_session *session, uint32_t most) {
+    if (prefix && prefix->recorder) pith_prefix_record_follow(prefix->recorder, session, most);
 }
 
 void pith_prefix_leave(pith_prefix *prefix, const pith_session *session) {

@@ -37,9 +37,9 @@ void pith_prefix_close(pith_prefix *prefix);
  * source and miss. prefix NULL: off. */
 void pith_prefix_take(pith_prefix *prefix, pith_session *session, pith_id_span prompt,
                       const pith_generate_options *options, pith_generation *out);
-/* After a step of reading: records what it computed. */
-void pith_prefix_follow(pith_prefix *prefix, const pith_session *session);
-/* The prompt was read, or will not be: nothing more is recorded. */
+/* After a step: records blocks that are computed, `most` at most. */
+void pith_prefix_follow(pith_prefix *prefix, const pith_session *session, uint32_t most);
+/* The reply ends, or the session's ids change: nothing more is recorded. */
 void pith_prefix_leave(pith_prefix *prefix, const pith_session *session);
 /* What is wrong, for pith_engine_info; "" when all is well. */
 const char *pith_prefix_note(const pith_prefix *prefix);

@@ -22,7 +22,7 @@
 
 enum {
     N_BUFFERS = 2,
-    PART_BYTES = 4 << 20, /* of a part, unless a single block is larger */
+    PART_BYTES = 8 << 20, /* of a part, unless a single block is larger */
     PART_BLOCKS = 16,
     PLACES_MOST = 16,
     CLOSE_MS = 200,
@@ -222,10 +222,11 @@ static void copy_block(pith_prefix_recorder *r, uint32_t n) {
     b->n = r->next;
 }
 
-void pith_prefix_record_follow(pith_prefix_recorder *r, const pith_session *session) {
+void pith_prefix_record_follow(pith_prefix_recorder *r, const pith_session *session,
+                               uint32_t most) {
     if (r->task.session != session || !session) return;
     uint32_t computed = pith_kv_sequence_length(session->kv);
-    while (r->next < r->task.end) {
+    for (uint32_t i = 0; i < most && r->next < r->task.end; i++) {
         uint32_t left = r->task.end - r->next;
         uint32_t n = left < PITH_KV_BLOCK_TOKENS ? left : PITH_KV_BLOCK_TOKENS;
         if (computed < r->next + n) return;

@@ -5,8 +5,9 @@
  *   worker            makes room in the index, writes the file, makes it findable     <- [buffer]
  *
  * A buffer is a part of a prompt: full ones, and the last of a prompt, are handed over. There are
- * two; while both are with the worker nothing is copied, and what is not copied when the prompt has
- * been read is not stored. So no step waits for the disk, and memory is bounded. */
+ * two; while both are with the worker nothing is copied. What is left when the prompt has been read
+ * is copied while the reply is made, a block a step, and what is left when that ends is not stored.
+ * So no step waits for the disk, and memory is bounded. */
 #ifndef PITH_ENGINE_PREFIX_RECORD_H
 #define PITH_ENGINE_PREFIX_RECORD_H
 
@@ -39,7 +40,9 @@ void pith_prefix_recorder_free(pith_prefix_recorder *recorder);
 
 /* Does nothing while another session's prompt is recorded. */
 void pith_prefix_record_begin(pith_prefix_recorder *recorder, const pith_prefix_task *task);
-void pith_prefix_record_follow(pith_prefix_recorder *recorder, const pith_session *session);
+/* Copies what is computed, at most so many blocks and as far as buffers are free. */
+void pith_prefix_record_follow(pith_prefix_recorder *recorder, const pith_session *session,
+                               uint32_t most);
 void pith_prefix_record_end(pith_prefix_recorder *recorder, const pith_session *session);
 /* Tells the index that what is stored of these places was used; forgotten when the worker is busy.
  */

@@ -61,6 +61,7 @@ static void tell_rest(pith_reply *r) {
 static void detach(pith_reply *r) {
     pith_engine *engine = r->session->engine;
     uint32_t i = 0;
+    pith_prefix_leave(engine->prefix, r->session);
     while (engine->replies[i] != r) i++;
     for (engine->n_replies--; i < engine->n_replies; i++) {
         engine->replies[i] = engine->replies[i + 1];
@@ -82,7 +83,6 @@ static void leave(pith_reply *r) {
 /* A prompt that was not read to its end: finished steps stay, and so does what was held before. */
 static void keep_what_was_read(pith_reply *r) {
     size_t computed = pith_kv_sequence_length(r->session->kv);
-    pith_prefix_leave(r->session->engine->prefix, r->session);
     if (r->phase != PITH_REPLY_READING || r->out.n_predicted > 0) return;
     r->session->length = computed > r->held ? computed : r->held;
     r->session->has_logits = false;
@@ -153,6 +153,7 @@ static bool shift(pith_reply *r) {
     pith_session *session = r->session;
     if (r->options.overflow != PITH_OVERFLOW_SHIFT) return false;
     size_t keep = pith_overflow_keep(session->engine->n_ctx, &r->options);
+    pith_prefix_leave(session->engine->prefix, session);
     size_t drop = pith_overflow_drop(session->ids, session->length, keep);
     if (drop == 0) return false;
     session->length -= drop;
@@ -224,7 +225,6 @@ static void begin_making(pith_reply *r) {
     pith_session *session = r->session;
     if (r->read == 0) r->read = pith_clock_ns();
     r->phase = PITH_REPLY_MAKING;
-    pith_prefix_leave(session->engine->prefix, session);
     if (session->length == session->engine->n_ctx) {
         if (!shift(r)) pith_reply_end(r, PITH_STOP_CONTEXT);
         return;
@@ -286,7 +286,7 @@ static void after_reading(pith_reply *r) {
     pith_session *session = r->session;
     size_t computed = pith_kv_sequence_length(session->kv);
     size_t todo = r->out.n_predicted > 0 ? 0 : session->length - r->out.n_cached;
-    pith_prefix_follow(session->engine->prefix, session);
+    pith_prefix_follow(session->engine->prefix, session, UINT32_MAX);
     double done = todo > 0 ? (double)(computed - r->out.n_cached) / (double)todo : 1;
     if (todo > 0 && r->options.on_prompt &&
         r->options.on_prompt(r->options.prompt_user, done) != 0) {
@@ -306,6 +306,7 @@ void pith_reply_after(pith_reply *reply, uint32_t n_rows) {
         after_reading(reply);
         return;
     }
+    pith_prefix_follow(reply->session->engine->prefix, reply->session, 1);
     reply->out.n_drafted += n_rows - 1;
     reply->out.n_draft_accepted += reply->n_drawn - 1;
     take_drawn(reply);
@@ -339,7 +340,7 @@ static size_t take_shared(pith_reply *r, pith_id_span prompt, size_t same) {
     best += LEAST_SHARED;
     for (uint32_t i = 0; i < engine->n_sessions; i++) {
         const pith_session *other = &engine->sessions[i];
-        if (!other->is_open || other == session || other->variant != session->variant) continue;
+        if (!other->is_open || other == session) continue;
         size_t n = common(prompt, other->ids, pith_kv_sequence_length(other->kv));
         if (n == prompt.size) n--; /* the last token gives the logits */
         if (n < best || !pith_session_same_adapters(session, other, n)) continue;
@@ -354,13 +355,6 @@ static size_t take_shared(pith_reply *r, pith_id_span prompt, size_t same) {
     return best;
 }
 
-/* What the disk has of it: of the model alone. */
-static void take_stored(pith_reply *r, pith_id_span prompt) {
-    pith_session *session = r->session;
-    pith_prefix *prefix = session->adapters.n == 0 ? session->engine->prefix : NULL;
-    pith_prefix_take(prefix, session, prompt, &r->options, &r->out);
-}
-
 /* Brings the session to the prompt: keeps what it or another session has computed of it, or reads
  * it from the disk. The last token is computed again where its logits are gone. Which rows are fast
  * does not depend on the disk. */
@@ -372,10 +366,12 @@ static void read_on_from(pith_reply *r, pith_id_span prompt) {
     if (!ready) same = take_shared(r, prompt, same);
     if (session->length > same) pith_session_cut(session, same);
     r->held = same;
-    if (!ready) take_stored(r, prompt);
     memcpy(session->ids + same, prompt.data + same, (prompt.size - same) * sizeof *prompt.data);
     session->length = prompt.size;
-    if (!ready) pith_session_aim_adapters(session, prompt.size);
+    if (!ready) {
+        pith_session_aim_adapters(session, prompt.size);
+        pith_prefix_take(session->engine->prefix, session, prompt, &r->options, &r->out);
+    }
     r->out.n_cached = ready ? prompt.size : pith_kv_sequence_length(session->kv);
     if (r->out.n_cached > 0 && r->out.cache_source == PITH_CACHE_NONE)
         r->out.cache_source = PITH_CACHE_SESSION;

@@ -20,7 +20,6 @@ pith_status pith_session_open(pith_engine *engine, pith_session **out, pith_erro
         session->is_open = true;
         session->length = 0;
         session->has_logits = false;
-        session->variant = 0;
         atomic_store(&session->cancelled, 0);
         *out = session;
         return PITH_OK;

@@ -9,6 +9,8 @@
  * were and will be the model's alone. A session holds its adapters: their opener may let go. */
 #include "engine/engine.h"
 
+#include "base/text.h"
+
 #include <math.h>
 
 enum { NOWHERE = INT32_MAX };
@@ -135,4 +137,24 @@ void pith_session_aim_adapters(pith_session *session, size_t length) {
     uint32_t least = (uint32_t)(before < now ? before : now);
     if (least < pith_kv_sequence_length(session->kv)) pith_kv_sequence_truncate(session->kv, least);
     session->adapters.from = now;
+}
+
+/* ---- Keys ---- */
+
+/* The invocation may yet be completed by tokens that follow the first n. */
+uint64_t pith_session_variant(const pith_session *session, size_t *n) {
+    uint64_t variant = 1;
+    if (session->adapters.n == 0) return 0;
+    if (is_activated(session)) {
+        size_t most = *n, from = (size_t)session->adapters.from;
+        size_t open = session->holders[0]->n_invocation;
+        *n = most > open ? most - open : 0;
+        if (from < *n) *n = from;
+        return 0;
+    }
+    for (uint32_t i = 0; i < session->adapters.n; i++) {
+        variant = pith_hash(&session->adapters.scale[i], sizeof(float), variant);
+        variant = pith_hash(&session->holders[i]->content_key, sizeof(uint64_t), variant);
+    }
+    return variant ? variant : 1;
 }

@@ -271,10 +271,42 @@ static void null_replies(void **state) {
     REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
             pith_generate(session, sampler, ids, 1, &options, &made, NULL));
     options.max_tokens = 1;
+    const size_t places[17] = {0};
+    options.n_cache_at = 1;
+    REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
+            pith_generate(session, sampler, ids, 1, &options, &made, NULL));
+    options.cache_at = places;
+    options.n_cache_at = 17;
+    REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
+            pith_generate(session, sampler, ids, 1, &options, &made, NULL));
+    options.n_cache_at = 16;
     assert_int_equal(pith_generate(session, sampler, ids, 1, &options, NULL, NULL), PITH_OK);
     assert_int_equal(pith_session_length(session), 2);
     assert_int_equal(pith_session_truncate(session, 0, NULL), PITH_OK);
     pith_sampler_free(sampler);
+}
+
+static int no_entry(void *user, const pith_cache_entry *entry) {
+    (void)user, (void)entry;
+    return 1;
+}
+
+static void null_caches(void **state) {
+    size_t n = 7;
+    (void)state;
+    REFUSES(pith_cache_list(NULL, no_entry, NULL, &error),
+            pith_cache_list(NULL, no_entry, NULL, NULL));
+    REFUSES(pith_cache_list("x", NULL, NULL, &error), pith_cache_list("x", NULL, NULL, NULL));
+    REFUSES(pith_cache_clear(NULL, &n, &error), pith_cache_clear(NULL, &n, NULL));
+    assert_int_equal(n, 0);
+    assert_int_equal(pith_cache_list("/there/is/none", no_entry, NULL, NULL), PITH_OK);
+    assert_int_equal(pith_cache_clear("/there/is/none", NULL, NULL), PITH_OK);
+    for (int i = -2; i <= 9; i++) {
+        assert_non_null(pith_cache_miss_text((pith_cache_miss)i));
+        assert_non_null(pith_cache_source_text((pith_cache_source)i));
+    }
+    assert_string_equal(pith_engine_describe(engine).cache_note, "");
+    assert_string_equal(pith_engine_describe(NULL).cache_note, "");
 }
 
 static void no_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
@@ -726,25 +758,16 @@ static void fits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_files),
-        cmocka_unit_test(null_models),
-        cmocka_unit_test(null_text),
-        cmocka_unit_test(capacity_of_ids),
-        cmocka_unit_test(null_prompts),
-        cmocka_unit_test(null_engines),
-        cmocka_unit_test(null_replies),
-        cmocka_unit_test(null_sampling),
-        cmocka_unit_test(foreign_sampler),
-        cmocka_unit_test(decode_threads),
-        cmocka_unit_test(option_sizes),
-        cmocka_unit_test(model_options),
-        cmocka_unit_test(values_as_text),
-        cmocka_unit_test(sources),
-        cmocka_unit_test(descriptor_with_offset),
-        cmocka_unit_test(system_lists),
-        cmocka_unit_test(fits),
-        cmocka_unit_test(null_adapters),
-        cmocka_unit_test(adapters_through_the_header),
+        cmocka_unit_test(null_files),     cmocka_unit_test(null_models),
+        cmocka_unit_test(null_text),      cmocka_unit_test(capacity_of_ids),
+        cmocka_unit_test(null_prompts),   cmocka_unit_test(null_engines),
+        cmocka_unit_test(null_replies),   cmocka_unit_test(null_caches),
+        cmocka_unit_test(null_sampling),  cmocka_unit_test(foreign_sampler),
+        cmocka_unit_test(decode_threads), cmocka_unit_test(option_sizes),
+        cmocka_unit_test(model_options),  cmocka_unit_test(values_as_text),
+        cmocka_unit_test(sources),        cmocka_unit_test(descriptor_with_offset),
+        cmocka_unit_test(system_lists),   cmocka_unit_test(fits),
+        cmocka_unit_test(null_adapters),  cmocka_unit_test(adapters_through_the_header),
     };
     return cmocka_run_group_tests_name("misuse of pith.h", tests, open_all, close_all);
 }

@@ -387,11 +387,6 @@ static void other_settings_are_told_apart(void **state) {
         close_fixture(&f);
     }
     open_fixture(&f, &plain, folder);
-    f.session->variant = 12345; /* adapters */
-    assert_int_equal(say(&f, prompt_of(200, 200, 0)).cache_miss, PITH_CACHE_MISS_OTHER);
-    wait_for_entries(5);
-    pith_session_close(f.session);
-    assert_int_equal(pith_session_open(f.engine, &f.session, NULL), PITH_OK);
     assert_int_equal(say(&f, prompt_of(200, 200, 0)).n_cached, 199);
     close_fixture(&f);
 }
@@ -693,15 +688,26 @@ static void broken_off_prompts_are_stored_in_part(void **state) {
     close_fixture(&f);
 }
 
+/* A ceiling that has no room for the buffers is kept all the same: prompts are not. */
 static void memory_is_accounted_for(void **state) {
-    fixture with, without;
+    pith_engine_options options = {.cache_folder = folder, .n_sessions = 1};
+    fixture f;
     (void)state;
-    open_fixture(&with, &plain, folder);
-    open_fixture(&without, &plain, NULL);
-    assert_int_equal(with.engine->workspace_bytes - without.engine->workspace_bytes,
-                     pith_prefix_bytes(&with.engine->layout, N_CTX));
-    close_fixture(&with);
-    close_fixture(&without);
+    open_with(&f, &plain, &options);
+    pith_engine_info info = pith_engine_get_info(f.engine);
+    assert_int_equal(info.cache_bytes, pith_prefix_bytes(&f.engine->layout, N_CTX));
+    close_fixture(&f);
+    uint64_t all = info.kv_bytes + info.workspace_bytes + info.cache_bytes;
+    for (int less = 0; less < 2; less++) {
+        options.memory_limit = all - (uint64_t)less;
+        open_with(&f, &plain, &options);
+        info = pith_engine_get_info(f.engine);
+        assert_int_equal(info.cache_bytes == 0, less);
+        assert_int_equal(strstr(info.cache_note, "no memory") != NULL, less);
+        assert_int_equal(say(&f, prompt_of(200, 200, 0)).cache_miss,
+                         less ? PITH_CACHE_MISS_OFF : PITH_CACHE_MISS_NEW);
+        close_fixture(&f);
+    }
 }
 
 int main(void) {
