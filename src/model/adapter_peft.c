@@ -59,8 +59,15 @@ static bool cut_ending(peft_tensor *t) {
     return false;
 }
 
-static pith_status name_tensor(const peft_reader *r, peft_tensor *t) {
+static void skip_prefix(pith_span *module) {
     static const char prefix[] = "base_model.model.";
+    size_t n = sizeof prefix - 1;
+    if (module->size <= n || memcmp(module->data, prefix, n) != 0) return;
+    module->data += n;
+    module->size -= n;
+}
+
+static pith_status name_tensor(const peft_reader *r, peft_tensor *t) {
     const char *name = t->tensor->name;
     pith_error *error = r->loader->error;
     if (strstr(name, "lora_magnitude_vector"))
@@ -73,16 +80,36 @@ static pith_status name_tensor(const peft_reader *r, peft_tensor *t) {
             "tensor %.100s is no half of a low-rank pair (lora_A, lora_B): pith cannot "
             "apply it, and without it the answers would be wrong",
             name);
-    if (t->module.size > sizeof prefix - 1 &&
-        memcmp(t->module.data, prefix, sizeof prefix - 1) == 0) {
-        t->module.data += sizeof prefix - 1;
-        t->module.size -= sizeof prefix - 1;
-    }
+    skip_prefix(&t->module);
     bool is_table =
         pith_hf_name_find(t->module, &t->name) && strcmp(t->name.gguf, "token_embd.weight") == 0;
     if (t->name.gguf[0] && is_table == t->is_lookup) return PITH_OK;
     return pith_fail(error, PITH_ERROR_FORMAT,
                      "tensor %.120s matches nothing: pith knows no such matrix of a decoder", name);
+}
+
+/* PEFT saves a copy of a table that it adapts. One of another size is no copy: the training added
+ * tokens, which the model does not have. false: the tensor is something else. */
+static bool is_base_copy(const peft_reader *r, const pith_safetensor *tensor, pith_status *status) {
+    static const char ending[] = ".base_layer.weight";
+    pith_span module = pith_span_of(tensor->name);
+    size_t n = sizeof ending - 1;
+    pith_hf_name name = {"", -1};
+    pith_adapter_target target;
+    if (module.size <= n || strcmp(module.data + module.size - n, ending) != 0) return false;
+    module.size -= n;
+    skip_prefix(&module);
+    *status = PITH_OK;
+    if (!pith_hf_name_find(module, &name)) return true;
+    *status = pith_adapter_find(r->loader, name.gguf, tensor->name, &target);
+    if (*status != PITH_OK) return true;
+    const uint64_t *ne = target.weight->ne;
+    if (tensor->n_dims != 2 || tensor->shape[0] != ne[1] || tensor->shape[1] != ne[0])
+        *status = pith_fail(r->loader->error, PITH_ERROR_FORMAT,
+                            "tensor %.90s is %" PRIu64 " x %" PRIu64 ", the model's is %" PRIu64
+                            " x %" PRIu64 ": the adapter is for another one",
+                            tensor->name, tensor->shape[1], tensor->shape[0], ne[0], ne[1]);
+    return true;
 }
 
 static int by_weight(const void *a, const void *b) {
@@ -101,7 +128,7 @@ static pith_status list_tensors(peft_reader *r) {
     if (!r->tensors) return pith_fail_memory(error, "an adapter", n * sizeof *r->tensors);
     for (size_t i = 0; i < n && status == PITH_OK; i++) {
         const pith_safetensor *tensor = pith_safetensors_at(r->file, i);
-        if (strstr(tensor->name, ".base_layer.")) continue; /* a copy of the model's weight */
+        if (is_base_copy(r, tensor, &status)) continue;
         peft_tensor *t = &r->tensors[r->n++];
         t->tensor = tensor;
         status = name_tensor(r, t);

@@ -520,6 +520,36 @@ static void peft_tensors_that_do_not_fit_are_refused_by_name(void **state) {
     pith_model_free(model);
 }
 
+/* A table that was adapted is saved beside the pair; one with more tokens is another model's. */
+static void copies_of_base_weights_must_be_the_models(void **state) {
+    static const struct {
+        const char *header;
+        const char *words;
+    } cases[] = {{"{\"base_model.model.model.embed_tokens.base_layer.weight\":"
+                  "{\"dtype\":\"U8\",\"shape\":[288,64],\"data_offsets\":[0,18432]}}",
+                  "no tensors"},
+                 {"{\"base_model.model.model.embed_tokens.base_layer.weight\":"
+                  "{\"dtype\":\"U8\",\"shape\":[289,64],\"data_offsets\":[0,18496]}}",
+                  "is 64 x 289, the model's is 64 x 288"}};
+    char folder[1024];
+    pith_model *model = open_llama();
+    made_adapter made = llama_adapter(PITH_TYPE_F16, 4);
+    (void)state;
+    scratch_path("test_adapter_peft", folder);
+    assert_true(made_write_peft(&made, folder, NULL));
+    made_free(&made);
+    for (int i = 0; i < 2; i++) {
+        pith_buffer data = {0};
+        for (int j = 0; j < 64 * (288 + i); j++) pith_buffer_append(&data, "w", 1);
+        assert_true(
+            made_write_safetensors(folder, cases[i].header, strlen(cases[i].header), &data));
+        pith_buffer_deinit(&data);
+        expect_refusal(model, folder, PITH_ERROR_FORMAT, cases[i].words);
+    }
+    made_remove_peft(folder);
+    pith_model_free(model);
+}
+
 static void both_files_of_a_folder_may_be_named(void **state) {
     char folder[1024], path[1100];
     pith_model *model = open_llama();
@@ -660,6 +690,7 @@ int main(void) {
         cmocka_unit_test(memory_limits_hold),
         cmocka_unit_test(peft_configs_that_change_the_numbers_are_refused),
         cmocka_unit_test(peft_tensors_that_do_not_fit_are_refused_by_name),
+        cmocka_unit_test(copies_of_base_weights_must_be_the_models),
         cmocka_unit_test(both_files_of_a_folder_may_be_named),
         cmocka_unit_test(invocations_are_read),
         cmocka_unit_test(control_vectors_are_read_and_refused),
