@@ -21,7 +21,8 @@ size_t pith_overflow_keep(size_t n_ctx, const pith_generate_options *options) {
 }
 
 size_t pith_overflow_drop(int32_t *ids, size_t n_ids, size_t keep) {
-    size_t drop = n_ids > keep ? (n_ids - keep) / 2 : 0;
+    if (n_ids <= keep) return 0;
+    size_t drop = (n_ids - keep) / 2;
     memmove(ids + keep, ids + keep + drop, (n_ids - keep - drop) * sizeof *ids);
     return drop;
 }
