@@ -2,7 +2,7 @@
  * What a backend runs: a plan (the straight list of operations that a model's forward() records
  * once), weights, KV page tables, and steps. Nothing above this header knows an instruction set.
  * Plan recording never fails in the middle: the first error sticks and pith_plan_check tells it.
- * Read next: plan.c (recording), cpu/cpu_backend.c (running). */
+ * Read next: plan.c (recording), cpu/runner.c (running). */
 #ifndef PITH_BACKEND_BACKEND_H
 #define PITH_BACKEND_BACKEND_H
 

@@ -108,6 +108,7 @@ def case_control_vectors():
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":1:2-1"), 1, "layers 2 to 1")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":1:1-2"), 1, "0 to 1")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":0-1"), 1, "layer 1")
+        fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":0-0"), 1, "layer 1")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", LORA_A), 1, "--lora")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--lora", one), 1, "--control-vector")
 
