@@ -123,6 +123,13 @@ def case_run_tells_its_adapters():
     expect(json.loads(plain.stdout)["ids"] != json.loads(result.stdout)["ids"], "the reply is the model's own")
 
 
+def case_adapters_are_not_the_draft_models():
+    command = ["run", "-m", MODEL, "--raw", "--no-record", "--temp", "0", "-n", "24", "--ignore-end", "--json", *lora(LORA_A), "Hello"]
+    alone, drafted = pith(*command), pith(*command, "--draft", MODEL)
+    expect(drafted.returncode == 0, drafted.message)
+    expect(json.loads(alone.stdout)["ids"] == json.loads(drafted.stdout)["ids"], "guesses changed the reply")
+
+
 def case_what_does_not_fit_is_refused():
     other = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
     fails(pith("logits", "-m", other, "--ids", "1", "--lora", LORA_A), 1, "llama", "gemma3")
