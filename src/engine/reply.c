@@ -123,7 +123,7 @@ static size_t room(const pith_reply *r) {
 static int32_t draw(pith_reply *r, const float *logits) {
     int32_t id = pith_sample_next_of(r->sampler, logits, r->matcher ? &r->filter : NULL);
     if (r->matcher && (id < 0 || !pith_matcher_accept(r->matcher, id))) {
-        if (id >= 0) pith_sample_rewind(r->sampler, 1);
+        if (id >= 0) pith_sample_undo(r->sampler, 1);
         r->is_stuck = true;
         return -1;
     }
@@ -208,7 +208,7 @@ static void take_drawn(pith_reply *r) {
         goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
     }
     if (i < r->n_drawn) {
-        pith_sample_rewind(r->sampler, r->n_drawn - i);
+        pith_sample_undo(r->sampler, r->n_drawn - i);
         if (r->matcher) pith_matcher_rewind(r->matcher, r->n_drawn - i);
     } else if (r->is_stuck && goes_on) {
         fail_stuck(r);
