@@ -588,12 +588,16 @@ typedef enum pith_stop {
 } pith_stop;
 
 /* Where guesses at the next tokens come from, several of which one step then checks. Guesses never
- * change a reply, whatever the sampler: a token is drawn as without them and only then compared.
- * They are made while they gain: what they lose is held below a hundredth of the time. */
+ * change a reply, whatever the sampler: a token is drawn as without them and only then compared,
+ * and the sampler is left as without them. They are made while they gain: what they lose is held
+ * below a hundredth of the time. While several replies are made at once, only what a grammar forces
+ * is guessed. */
 typedef enum pith_draft {
     PITH_DRAFT_AUTO = 0, /* NGRAM */
-    PITH_DRAFT_OFF = 1,
-    PITH_DRAFT_NGRAM = 2 /* what followed an earlier occurrence of the last tokens */
+    PITH_DRAFT_OFF = 1,  /* no guesses at all: each token is a step */
+    /* what followed an earlier occurrence of the last tokens; where the grammar of the reply allows
+     * one text only, such as the keys of a schema's objects, that text */
+    PITH_DRAFT_NGRAM = 2
 } pith_draft;
 
 /* What happens when prompt and reply are more than the context holds. Whatever is dropped is gone
@@ -623,7 +627,7 @@ typedef struct pith_generate_options {
     pith_progress on_prompt; /* progress of reading the prompt */
     void *prompt_user;
     pith_draft draft;
-    int32_t max_draft;  /* guesses a step; 0: 15, which is the most */
+    int32_t max_draft;  /* guesses a step, of all kinds; 0: 15, which is the most */
     double deadline_ms; /* from the call on; 0: none */
     /* With AUTO: a session, in another engine, of a smaller model with the same vocabulary, which
      * guesses where the text has no guess. NULL: none. It is the reply's while that is made. */
@@ -646,7 +650,19 @@ typedef struct pith_generate_options {
      * windows it saves disk, because less is kept of the other places. */
     const size_t *cache_at;
     size_t n_cache_at;
+    /* Strings that the reply's text never contains, whatever tokens it is made of (compared byte by
+     * byte; at most PITH_BANNED_MAX of 1 to PITH_BANNED_MAX_BYTES bytes of UTF-8). When one has
+     * been made, the reply goes back to the token that it begins in; that token is not allowed
+     * there again, and another is drawn, with new random numbers. Text that may become one is held
+     * back until that is decided, and with it on_text and on_logprobs of its tokens: they come for
+     * tokens that stay. What is told is the same with and without guesses. Where nothing else may
+     * come, or PITH_BANNED_MAX_REWINDS such returns have not led to a token that stays, the reply
+     * fails (PITH_ERROR_UNSUPPORTED, PITH_ERROR_LIMIT). The prompt does not count: a string that
+     * begins there is not seen. Each return costs a step or more. */
+    const char *const *banned;
+    size_t n_banned;
 } pith_generate_options;
+enum { PITH_BANNED_MAX = 64, PITH_BANNED_MAX_BYTES = 256, PITH_BANNED_MAX_REWINDS = 256 };
 
 /* Where the tokens of a prompt came from that were not read. */
 typedef enum pith_cache_source {
@@ -675,11 +691,14 @@ typedef struct pith_generation {
     double prompt_ms;               /* reading the prompt */
     double ttft_ms;                 /* from the call to the first token */
     double predicted_ms;            /* from the first token to the last */
-    size_t n_drafted;               /* guesses that were checked */
+    size_t n_drafted;               /* guesses that were checked, but for what a grammar forces */
     size_t n_draft_accepted;        /* of them, those that were right */
     size_t n_dropped;               /* tokens of prompt and reply that overflow dropped */
     pith_cache_source cache_source; /* of n_cached, or of most of them */
     pith_cache_miss cache_miss;
+    /* tokens that took no step of their own, because the grammar allowed one text only */
+    size_t n_forced;
+    size_t n_rewinds; /* times that the reply went back before a banned string */
 } pith_generation;
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),

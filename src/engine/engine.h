@@ -190,25 +190,32 @@ pith_status pith_estimate_file(const pith_gguf *gguf, const pith_fit_options *op
 /* A row of the table of devices. */
 bool pith_device_find(size_t index, pith_device *out);
 
-/* ---- Stop strings (stop_text.c) ---- */
+/* ---- Stop strings and banned strings (stop_text.c) ---- */
 
-/* Text that waits because it may be the start of a stop string. */
+/* Text that waits because it may be the start of one. */
 typedef struct pith_stop_text {
-    const char *const *stops; /* [n_stops], borrowed */
-    size_t n_stops, longest;
+    const char *const *stops;  /* [n_stops], borrowed */
+    const char *const *banned; /* [n_banned], the same */
+    size_t n_stops, n_banned, longest;
     char *held; /* [capacity] */
     size_t n_held, capacity;
+    bool is_banned; /* what was found last is a banned string */
 } pith_stop_text;
 
 /* max_chunk: largest size of a push. */
 pith_status pith_stop_text_init(pith_stop_text *text, const char *const *stops, size_t n_stops,
                                 size_t max_chunk, pith_error *error);
+/* Strings that are banned, too: before the first push. */
+pith_status pith_stop_text_ban(pith_stop_text *text, const char *const *banned, size_t n_banned,
+                               size_t max_chunk, pith_error *error);
 void pith_stop_text_deinit(pith_stop_text *text);
-/* Appends a chunk. Returns the bytes at the start of `held` that are no part of a stop string,
- * and sets *found when a stop string follows them. The caller takes them, then calls
- * pith_stop_text_drop. */
+/* Appends a chunk. Returns the bytes at the start of `held` that are no part of a string, and sets
+ * *found when one follows them, and is_banned; a stop string where both end at once. The caller
+ * takes the bytes, then calls pith_stop_text_drop. */
 size_t pith_stop_text_push(pith_stop_text *text, const char *chunk, size_t size, bool *found);
 void pith_stop_text_drop(pith_stop_text *text, size_t n);
+/* Bytes at the start of `held` in which no banned string can begin any more. */
+size_t pith_stop_text_settled(const pith_stop_text *text);
 
 /* ---- Chat templates (turn_end.c) ---- */
 
