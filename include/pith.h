@@ -293,8 +293,7 @@ typedef struct pith_engine_options {
      * faster and a little less exactly, which depends on the tier and on how ids are fed */
     bool exact;
     uint64_t memory_limit; /* bytes for KV and workspace; 0: what the system can give */
-    /* of the threads, for steps of one or two rows (decoding), which memory's speed bounds; 0: all
-     */
+    /* of the threads, for steps of one or two rows (decoding), which memory bounds; 0: all */
     int32_t decode_threads;
     /* sum of the ranks of a session's adapters, each rounded up to 16, that there is workspace for;
      * 0: 64, negative: none */
@@ -715,8 +714,7 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
  * alone. pith_generate may be called meanwhile: it makes steps for all.
  *
  * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else
- * of this engine. What the options point to, and the sampler, must live until the reply is freed.
- * */
+ * of this engine. The sampler, and what the options point to, must live until it is freed. */
 typedef struct pith_reply pith_reply;
 /* Computes nothing yet. The session can do nothing else until the reply is made or freed. */
 PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler,
@@ -903,6 +901,32 @@ PITH_API pith_status pith_system_probe_threads(pith_thread_probe *out, pith_erro
 /* The choice alone, from rates[0 .. n-1] with increasing n_threads: fills decode_threads and
  * n_threads. */
 PITH_API void pith_thread_probe_choose(pith_thread_probe *probe);
+
+/* ---- Preferences -----------------------------------------------------------------------------
+ * One goal, and the settings that serve it together. */
+
+typedef enum pith_prefer {
+    PITH_PREFER_NONE = 0,
+    PITH_PREFER_TTFT = 1, /* an early first token, loading included */
+    PITH_PREFER_TPS = 2,  /* many tokens a second */
+    PITH_PREFER_MEMORY = 3,
+    PITH_PREFER_BATTERY = 4 /* little work for each token */
+} pith_prefer;
+
+/* What to put into the options of that name where the user asked for nothing else. 0 (AUTO): the
+ * default serves the goal. */
+typedef struct pith_preference {
+    pith_load load;         /* pith_model_options */
+    pith_kv_type kv_type;   /* pith_engine_options */
+    int32_t decode_threads; /* the same */
+    pith_draft draft;       /* pith_generate_options */
+    char why[160];          /* what is gained, and what it costs */
+} pith_preference;
+
+/* probe: what pith_system_probe_threads found, kept from an earlier time; NULL: threads are left
+ * alone. */
+PITH_API pith_status pith_prefer_choose(pith_prefer prefer, const pith_thread_probe *probe,
+                                        pith_preference *out, pith_error *error);
 
 /* ---- Looking inside ------------------------------------------------------------------------- */
 

@@ -388,5 +388,6 @@ int pith_command_bench(int argc, char **argv) {
         code = pith_cli_usage(&command, "-t takes up to %d threads, not %d", MOST_THREADS,
                               (int)largest(&l.threads));
     if (o.json) o.format = PITH_BENCH_JSON;
+    if (code < 0) code = pith_cli_prefer(&o.model, NULL);
     return code < 0 ? run_all(&command, &o, &l) : code;
 }

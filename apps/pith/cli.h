@@ -77,11 +77,15 @@ typedef struct pith_cli_model {
     bool embeds;                   /* an engine for embeddings */
     bool use_cache;                /* set by commands that have --cache */
     const char *cache;             /* as given; NULL: the default folder */
+    int32_t n_sessions;            /* 0: 1 */
+    int prefer;                    /* a pith_prefer */
+    int32_t decode_threads;        /* 0: as many as threads, or as the machine's record says */
+    char prefer_text[256];         /* what --prefer chose (pith_cli_prefer); "" without it */
 } pith_cli_model;
 
-enum { PITH_CLI_MODEL_OPTIONS = 10 };
+enum { PITH_CLI_MODEL_OPTIONS = 11 };
 /* The options that mean the same everywhere: -m --ctx --threads --load --memory --kv --exact
- * --precision --force --step. */
+ * --precision --force --step --prefer. */
 void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI_MODEL_OPTIONS]);
 /* Path of a model given as path or as a name in the models folder; NULL with a message in *error.
  * Caller frees with pith_free. */
@@ -168,27 +172,13 @@ int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t siz
                            size_t *n_ids, pith_error *error);
 /* Renders {"messages", "add_generation_prompt"} with the model's template; NULL with a message. */
 pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pith_error *error);
+/* How many of a prompt's ids any other prompt begins with that has the same system messages and
+ * another user's text: those in front of the first user's text. 0: unknown. messages: those that
+ * the prompt was rendered from. */
+size_t pith_cli_shared_ids(const pith_model *model, json_t *messages, const int32_t *ids,
+                           size_t n_ids);
 /* "1,2,3" -> ids. NULL with a message. Caller frees with pith_free. */
 int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_error *error);
-
-/* ---- Replies (reply_json.c): what --json prints for one reply ---- */
-typedef struct pith_cli_reply {
-    const pith_model *model;
-    const pith_engine *engine;
-    const pith_session *session;
-    const int32_t *prompt_ids; /* [made->n_prompt] */
-    const int32_t *ids;        /* [made->n_predicted] */
-    pith_span text;
-    const pith_generation *made;
-    json_t *logprobs; /* released; NULL: not asked for */
-} pith_cli_reply;
-json_t *pith_cli_reply_json(const pith_cli_reply *reply);
-/* Appends {"id", "text", "logprob", "top"} of a token, as pith_generate_options.on_logprobs tells
- * it. */
-void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob own,
-                           const pith_logprob *top, size_t n_top);
-/* Times and speeds in one line on stderr. */
-void pith_cli_print_stats(const pith_generation *made);
 
 /* ---- The system (host.c): what differs between systems ---- */
 /* The program's arguments in UTF-8 and standard streams that change no byte. */
@@ -213,6 +203,8 @@ void pith_cli_remove_file(const char *path);
 
 /* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends pith ---- */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */
+/* The same for n replies that are made together. The array lives until the next call. */
+void pith_cli_interrupt_watch_all(pith_session *const *sessions, size_t n);
 /* The same for whatever asks the program to end: for work that has something to clear away. */
 void pith_cli_end_watch(pith_session *session);
 /* A file that was cut short while it is mapped becomes a sentence and exit code 1. */

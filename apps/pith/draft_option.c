@@ -17,19 +17,34 @@ pith_cli_option pith_cli_draft_option(pith_cli_draft *draft) {
                              0};
 }
 
+static const char *const names[] = {
+    [PITH_DRAFT_AUTO] = "auto", [PITH_DRAFT_OFF] = "off", [PITH_DRAFT_NGRAM] = "ngram"};
+enum { N_NAMES = sizeof names / sizeof names[0] };
+
+/* The mode that is named; N_NAMES: none is, so it is a model. */
+static size_t named_mode(const pith_cli_draft *draft) {
+    size_t i = 0;
+    if (!draft->source) return draft->mode;
+    while (i < N_NAMES && strcmp(draft->source, names[i]) != 0) i++;
+    return i;
+}
+
+bool pith_cli_draft_is_model(const pith_cli_draft *draft) {
+    return named_mode(draft) == N_NAMES;
+}
+
 int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
                         const pith_engine *engine, pith_cli_draft *draft) {
-    static const char *const names[] = {
-        [PITH_DRAFT_AUTO] = "auto", [PITH_DRAFT_OFF] = "off", [PITH_DRAFT_NGRAM] = "ngram"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (draft->source && strcmp(draft->source, names[i]) != 0) continue;
-        draft->mode = (pith_draft)i;
+    size_t mode = named_mode(draft);
+    if (mode < N_NAMES) {
+        draft->mode = (pith_draft)mode;
         return -1;
     }
     pith_cli_model other = *values;
     other.model = draft->source;
     other.use_cache = false; /* what a draft has read is not worth the disk */
     other.loras.n = other.controls.n = 0; /* they are the model's */
+    other.n_sessions = 1;
     int code = pith_cli_open_model(command, &other, false, &draft->model);
     if (code >= 0) return code;
     int32_t n_ctx = pith_engine_describe(engine).n_ctx;

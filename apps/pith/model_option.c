@@ -29,6 +29,8 @@ void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI
          0},
         {"step", 0, PITH_CLI_INT, &values->step_limit, "N",
          "prompt tokens computed at once (default: 256)", 0, 1 << 16},
+        {"prefer", 0, PITH_CLI_CHOICE, &values->prefer, "none|ttft|tps|memory|battery",
+         "choose what is not given for one goal, and say what", 0, 0},
     };
     memcpy(out, options, sizeof options);
 }
@@ -190,9 +192,11 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
     pith_engine_options options = {.size = sizeof options,
                                    .cache_folder = cache,
                                    .n_ctx = values->n_ctx ? values->n_ctx : n_ctx_wanted,
-                                   .n_sessions = 1,
+                                   .n_sessions = values->n_sessions,
                                    .n_threads = threads.n_threads,
-                                   .decode_threads = threads.decode_threads,
+                                   .decode_threads = values->decode_threads > 0
+                                                         ? values->decode_threads
+                                                         : threads.decode_threads,
                                    .step_limit = values->step_limit,
                                    .kv_type = (pith_kv_type)values->kv,
                                    .precision = (pith_precision)values->precision,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options of what makes replies: guesses, adapters, grammars. Each group is one file. */
+ * Options of what makes replies: guesses, preferences, adapters, grammars; and what is told of a
+ * reply. Each group is one file. */
 #ifndef PITH_APPS_PITH_REPLY_OPTION_H
 #define PITH_APPS_PITH_REPLY_OPTION_H
 
 #include "pith/cli.h"
+#include "pith/summarise.h"
 
 /* ---- Guesses (draft_option.c) ---- */
 
@@ -19,6 +21,14 @@ pith_cli_option pith_cli_draft_option(pith_cli_draft *draft);
 int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
                         const pith_engine *engine, pith_cli_draft *draft);
 void pith_cli_draft_close(pith_cli_draft *draft);
+/* Whether a draft model is named. */
+bool pith_cli_draft_is_model(const pith_cli_draft *draft);
+
+/* ---- Preferences (prefer_option.c): --prefer ---- */
+
+/* Fills what was not given with what --prefer chooses, tells it on stderr and in prefer_text.
+ * draft: NULL where nothing is guessed. Exit code, or -1. */
+int pith_cli_prefer(pith_cli_model *values, pith_cli_draft *draft);
 
 /* ---- Adapters (adapter_option.c): --lora --control-vector ---- */
 enum { PITH_CLI_ADAPTER_OPTIONS = 2 };
@@ -58,5 +68,28 @@ void pith_cli_grammar_options(pith_cli_grammar *values,
 /* *out is NULL where none is given. Exit code, or -1. */
 int pith_cli_open_grammar(const pith_cli_command *command, const pith_cli_grammar *values,
                           const pith_model *model, pith_grammar **out);
+
+/* ---- What is told of a reply (reply_json.c) ---- */
+typedef struct pith_cli_reply {
+    const pith_model *model;
+    const pith_engine *engine;
+    const pith_session *session;
+    const int32_t *prompt_ids; /* [made->n_prompt] */
+    const int32_t *ids;        /* [made->n_predicted] */
+    pith_span text;
+    const pith_generation *made;
+    const pith_summary *summary; /* what was summarised before; NULL: nothing */
+    const char *prefer;          /* what --prefer chose; "": nothing */
+    json_t *logprobs;            /* released; NULL: not asked for */
+} pith_cli_reply;
+json_t *pith_cli_reply_json(const pith_cli_reply *reply);
+/* {"text", "ids", "stop_reason", "predicted_n", "predicted_ms"} of one of several replies. */
+json_t *pith_cli_choice_json(pith_span text, const int32_t *ids, const pith_generation *made);
+/* Appends {"id", "text", "logprob", "top"} of a token, as pith_generate_options.on_logprobs tells
+ * it. */
+void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob own,
+                           const pith_logprob *top, size_t n_top);
+/* Times and speeds in one line on stderr. */
+void pith_cli_print_stats(const pith_generation *made);
 
 #endif
