@@ -31,7 +31,7 @@ typedef struct download_job {
     pith_cli_part_file lock, part;
     pith_cli_file_facts facts;
     pith_cli_parts parts;
-    bool ranges, waited;
+    bool ranges, conditional, waited;
     pith_error *error;
 } download_job;
 
@@ -137,6 +137,7 @@ static pith_status look(download_job *job) {
     /* ranges of a file whose versions nobody can tell apart could be ranges of two files */
     bool told_apart = answer.etag[0] || answer.modified[0] || job->facts.digest[0];
     job->ranges = answer.status == 206 && answer.has_total && told_apart;
+    job->conditional = true;
     return status;
 }
 
@@ -164,6 +165,7 @@ static void drop_part(download_job *job) {
 
 /* Opens the part file and decides what of it counts. */
 static pith_status prepare(download_job *job) {
+    pith_cli_part_close(&job->part);
     int code = pith_cli_part_open(job->part_path, &job->part);
     if (code) return fail_path(job, job->part_path, code);
     pith_cli_parts_deinit(&job->parts);
@@ -186,10 +188,11 @@ static pith_cli_run_end run(download_job *job, char digest[PITH_SHA256_TEXT]) {
                         .parts = &job->parts,
                         .file = &job->part,
                         .state_path = job->state_path,
-                        .ranges = job->ranges};
+                        .ranges = job->ranges,
+                        .conditional = job->conditional};
     pith_sha256_init(&run.hash);
-    if (job->ranges) /* so that `pith list` knows of it from the start */
-        (void)pith_cli_parts_save(&job->parts, job->state_path, job->what);
+    /* so that `pith list` and `pith rm` know of it from the start */
+    (void)pith_cli_parts_save(&job->parts, job->state_path, job->what);
     pith_cli_run_end end = pith_cli_run_parts(&run, job->error);
     job->done->transferred += run.transferred;
     if (end == PITH_CLI_RUN_WHOLE) pith_sha256_text(&run.hash, digest);
@@ -215,32 +218,40 @@ static pith_status fail_digest(const download_job *job, const char *digest) {
                      job->what->file, digest, job->facts.digest);
 }
 
+/* What a run that is not whole leads to; PITH_OK: another one. */
+static pith_status follow(download_job *job, pith_cli_run_end end) {
+    if (end == PITH_CLI_RUN_FAILED) return job->error->status;
+    if (end == PITH_CLI_RUN_NO_RANGES) {
+        /* It knew ranges at the first look, but not with a condition. The digest tells a mixture
+         * too; without one, or without ranges after all, the file comes in one piece. */
+        job->ranges = job->conditional && job->facts.digest[0];
+        job->conditional = false;
+        if (!job->ranges) drop_part(job);
+        return PITH_OK;
+    }
+    fprintf(stderr, "note: %s changed on the server; it is fetched anew\n", job->what->file);
+    drop_part(job);
+    return look(job);
+}
+
 /* Runs until the part file is whole and has its digest, or something is wrong for good. */
 static pith_status fetch(download_job *job) {
     char digest[PITH_SHA256_TEXT];
-    for (int i = 0; i < RESTART_LIMIT; i++) {
-        pith_status status = i ? look(job) : PITH_OK;
-        if (status == PITH_OK) status = prepare(job);
+    int n_changes = 0;
+    for (int i = 0; n_changes < RESTART_LIMIT && i < 3 * RESTART_LIMIT; i++) {
+        pith_status status = prepare(job);
         if (status) return status;
         pith_cli_run_end end = run(job, digest);
-        if (end == PITH_CLI_RUN_FAILED) return job->error->status;
-        if (end == PITH_CLI_RUN_NO_RANGES && job->ranges) {
-            /* it said that it knew ranges, but not with a condition: the whole, then */
-            drop_part(job);
-            job->ranges = false;
-            status = prepare(job);
-            if (status == PITH_OK) end = run(job, digest);
-            if (status || end == PITH_CLI_RUN_FAILED) return job->error->status;
-        }
+        n_changes += end == PITH_CLI_RUN_CHANGED;
         if (end == PITH_CLI_RUN_WHOLE) {
             bool right = !job->facts.digest[0] || strcmp(digest, job->facts.digest) == 0;
             if (right) memcpy(job->done->digest, digest, sizeof digest);
             if (right) return PITH_OK;
             if (!may_begin_anew(job)) return fail_digest(job, digest);
-            continue;
+        } else {
+            status = follow(job, end);
+            if (status) return status;
         }
-        fprintf(stderr, "note: %s changed on the server; it is fetched anew\n", job->what->file);
-        drop_part(job);
     }
     return pith_fail(job->error, PITH_ERROR_IO,
                      "%s: the file on the server changed %d times while it was fetched; nothing "

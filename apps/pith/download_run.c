@@ -27,6 +27,7 @@
 
 enum {
     SLOT_LIMIT = 16,
+    RECEIVE_BYTES = 256 << 10,
     HASH_PIECE = 256 << 10,
     HASH_STEP = 4 << 20, /* bytes hashed between two looks at the network */
     LOOK_MS = 200,
@@ -166,7 +167,7 @@ static bool fill_slot(run_state *state, run_slot *slot, size_t part) {
     slot->request = (pith_cli_request){
         .url = run->what->url, .token = run->what->token, .timeout = run->what->timeout};
     if (run->ranges) {
-        slot->request.validator = validator_of(&parts->facts);
+        slot->request.validator = run->conditional ? validator_of(&parts->facts) : NULL;
         snprintf(slot->request.range, sizeof slot->request.range, "%" PRIu64 "-%" PRIu64,
                  slot->first, end - 1);
     }
@@ -175,6 +176,7 @@ static bool fill_slot(run_state *state, run_slot *slot, size_t part) {
     curl_easy_setopt(slot->handle, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(slot->handle, CURLOPT_WRITEDATA, slot);
     curl_easy_setopt(slot->handle, CURLOPT_PRIVATE, slot);
+    curl_easy_setopt(slot->handle, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
     return curl_multi_add_handle(state->multi, slot->handle) == CURLM_OK;
 }
 
@@ -331,6 +333,7 @@ static void move_bytes(run_state *state) {
     take_messages(state);
     bool more = !state->ended && hash_some(state, HASH_STEP);
     save_counts(state, false);
+    state->progress.waiting_ms = pith_cli_patience_left(&state->patience);
     pith_cli_pull_progress_step(&state->progress, pith_cli_parts_come(state->run->parts),
                                 state->run->parts->facts.total);
     int wait = pith_cli_patience_left(&state->patience);
@@ -348,6 +351,8 @@ pith_cli_run_end pith_cli_run_parts(pith_cli_run *run, pith_error *error) {
         pith_fail_memory(error, "connections", sizeof *state);
         return PITH_CLI_RUN_FAILED;
     }
+    /* a connection for each range: over one, HTTP/2 would share the speed of one */
+    curl_multi_setopt(state->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
     int32_t wanted = run->ranges ? run->what->n_connections : 1;
     state->run = run;
     state->error = error;

@@ -20,6 +20,7 @@ typedef struct pith_cli_run {
     const pith_cli_part_file *file;
     const char *state_path; /* where the counts are kept */
     bool ranges;            /* the server knows them, and the file's versions can be told apart */
+    bool conditional;       /* ranges are asked for with If-Range */
     uint64_t transferred;   /* bytes that came over the network */
     pith_sha256 hash;       /* of the first `hashed` bytes; whole at the end of a whole run */
     uint64_t hashed;

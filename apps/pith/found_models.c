@@ -223,11 +223,13 @@ static const pith_cli_found *usual_choice(const pith_cli_found_list *list, const
     return NULL;
 }
 
-/* A file of the catalogue under another name: its length to the byte tells it. */
-static const pith_cli_found *find_bytes(const pith_cli_found_list *list, uint64_t bytes) {
-    for (size_t i = 0; i < list->n; i++)
-        if (list->items[i].origin != PITH_CLI_ORIGIN_PARTIAL &&
-            pith_cli_file_bytes(list->items[i].path) == bytes)
+/* A file of the catalogue that script/bootstrap fetched. */
+static const pith_cli_found *find_fetched(const pith_cli_found_list *list,
+                                          const pith_cli_catalogue_entry *entry) {
+    for (size_t i = 0; entry->stem && i < list->n; i++)
+        if (list->items[i].origin == PITH_CLI_ORIGIN_FOLDER &&
+            strcmp(list->items[i].name, entry->stem) == 0 &&
+            pith_cli_file_bytes(list->items[i].path) == entry->bytes)
             return &list->items[i];
     return NULL;
 }
@@ -253,7 +255,7 @@ const pith_cli_found *pith_cli_found_match(const pith_cli_found_list *list, cons
         if (*n < limit) choices[*n] = i;
         ++*n;
     }
-    if (*n == 0) return entry ? find_bytes(list, entry->bytes) : NULL;
+    if (*n == 0) return entry ? find_fetched(list, entry) : NULL;
     size_t shown = *n < limit ? *n : limit;
     const pith_cli_found *usual =
         is_hub && !hub.pick[0] ? usual_choice(list, choices, shown) : NULL;

@@ -47,6 +47,7 @@ typedef struct pith_cli_catalogue_entry {
     const char *about, *licence;
     uint64_t bytes;
     const char *digest; /* SHA-256; NULL: the server's is taken */
+    const char *stem;   /* as script/bootstrap calls the file in the models folder; NULL: not */
 } pith_cli_catalogue_entry;
 const pith_cli_catalogue_entry *pith_cli_catalogue_at(size_t index); /* NULL past the end */
 const pith_cli_catalogue_entry *pith_cli_catalogue_find(const char *name);

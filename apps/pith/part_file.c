@@ -121,6 +121,12 @@ int pith_cli_move_file(const char *from, const char *to) {
     return code;
 }
 
+void pith_cli_remove_folder(const char *path) {
+    wchar_t *wide = wide_path(path);
+    if (wide) (void)RemoveDirectoryW(wide);
+    pith_free(wide);
+}
+
 uint64_t pith_cli_file_bytes(const char *path) {
     WIN32_FILE_ATTRIBUTE_DATA info;
     wchar_t *wide = wide_path(path);
@@ -212,6 +218,10 @@ int pith_cli_move_file(const char *from, const char *to) {
     if (rename(from, to) != 0) return errno;
     sync_folder_of(to);
     return 0;
+}
+
+void pith_cli_remove_folder(const char *path) {
+    (void)rmdir(path);
 }
 
 uint64_t pith_cli_file_bytes(const char *path) {

@@ -31,6 +31,7 @@ int pith_cli_part_sync(const pith_cli_part_file *file);
 int pith_cli_part_lock(const pith_cli_part_file *file);
 /* Renames over an older file and makes the new name durable. */
 int pith_cli_move_file(const char *from, const char *to);
+void pith_cli_remove_folder(const char *path); /* when it is empty */
 /* Bytes of a file; UINT64_MAX when there is none. */
 uint64_t pith_cli_file_bytes(const char *path);
 /* The SHA-256 of a file in 64 digits; false when it cannot be read. */

@@ -248,7 +248,7 @@ int pith_command_pull(int argc, char **argv) {
         {"tries", 0, PITH_CLI_INT, &o.tries, "N",
          "failures in a row that are waited out (default: 12)", 0, 1000},
         {"timeout", 0, PITH_CLI_INT, &o.timeout, "S",
-         "seconds without a byte until a connection is given up (default: 30)", 1, 3600},
+         "seconds of silence until a connection is given up (default: 30)", 1, 3600},
         {"json", 0, PITH_CLI_FLAG, &o.json, "", "as JSON", 0, 0},
     };
     pith_cli_command command = {

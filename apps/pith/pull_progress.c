@@ -59,7 +59,9 @@ void pith_cli_pull_progress_step(pith_cli_pull_progress *progress, uint64_t done
     else
         fprintf(stderr, ": %3.0f %% of %s, %s/s", (double)done * 100 / (double)(total ? total : 1),
                 size, speed);
-    if (progress->speed > 1 && total != UINT64_MAX && total > done)
+    if (progress->waiting_ms > 1500)
+        fprintf(stderr, ", trying again in %d s", (progress->waiting_ms + 999) / 1000);
+    else if (progress->speed > 1 && total != UINT64_MAX && total > done)
         print_left((double)(total - done) / progress->speed);
     fflush(stderr);
     progress->shown = true;

@@ -9,6 +9,7 @@ typedef struct pith_cli_pull_progress {
     const char *what;
     uint64_t start_ns, shown_ns, looked_ns, looked; /* bytes when last looked */
     double speed;                                   /* bytes a second, of the last seconds */
+    int waiting_ms; /* until the next try, where the server asked for a wait or failed */
     bool begun, shown, quiet;
 } pith_cli_pull_progress;
 

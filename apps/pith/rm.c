@@ -44,6 +44,15 @@ static bool remove_part(void *user, const char *name) {
     return true;
 }
 
+/* The folders below models/hf in which nothing is left; one that holds something stays. */
+static void remove_empty(char *folder) {
+    char *slash;
+    while (strstr(folder, "/models/hf/") && (slash = strrchr(folder, '/'))) {
+        pith_cli_remove_folder(folder);
+        *slash = 0;
+    }
+}
+
 /* The record goes last: without it a model that is only half removed would count as whole. */
 static void remove_model(const char *first, rm_sum *sum) {
     const char *slash = strrchr(first, '/');
@@ -54,6 +63,7 @@ static void remove_model(const char *first, rm_sum *sum) {
         (void)pith_cli_each_name(folder, remove_part, &in);
     remove_one(first, sum);
     if (record && !sum->failed) pith_cli_remove_file(record);
+    if (folder && !sum->failed) remove_empty(folder);
     pith_free(record);
     pith_free(folder);
 }

@@ -368,6 +368,30 @@ def case_server_without_ranges():
         with BadServer({"/m.gguf": Served(answer=only_once)}) as server:
             succeeds(home.pull(server.url("/m.gguf")))
             home.has_model("m.gguf", MODEL)
+    with Home() as home:  # the same with a digest: ranges without a condition
+        paths = hub({"m-Q8_0.gguf": MODEL})
+        path = "/user/repo/resolve/main/m-Q8_0.gguf"
+        plain = paths[path]
+        with BadServer(paths) as server:
+            def deaf(request):
+                if "if-range" in request.headers:
+                    return f"HTTP/1.1 200 X\r\nETag: \"first\"\r\nContent-Length: {len(MODEL)}\r\n\r\n".encode() + MODEL[:70000]
+                low, _, high = request.headers["range"][6:].partition("-")
+                body = MODEL[int(low):int(high) + 1]
+                return (f"HTTP/1.1 206 X\r\nETag: \"first\"\r\nContent-Length: {len(body)}\r\n"
+                        f"Content-Range: bytes {low}-{int(low) + len(body) - 1}/{len(MODEL)}\r\n\r\n").encode() + body
+            plain.answer = deaf
+            succeeds(home.pull("hf:user/repo", env={"HF_ENDPOINT": server.url("")}))
+            home.has_model("hf/user/repo/m-Q8_0.gguf", MODEL)
+            expect(len([r for r in server.seen(path) if "range" in r.headers]) > 10, "no ranges")
+    with Home() as home, BadServer({"/m.gguf": Served(MODEL, ranges=False, pause=0.1)}) as server:  # killed: nothing to go on with, but known
+        process = home.start("pull", server.url("/m.gguf"))
+        wait_for(lambda: server.sent > 200_000)
+        process.kill()
+        process.wait()
+        expect([(m["name"], m["partial"]) for m in home.list()] == [("m", True)], home.list())
+        succeeds(home.pith("rm", "m"))
+        expect(home.files() == [], home.files())
 
 
 def case_what_is_no_gguf_is_refused():
@@ -660,6 +684,7 @@ def case_split_models_are_pulled_whole():
             expect(succeeds(home.pith("run", "-m", "hf:user/repo:Q4_K_M", "--raw", "-n", "2", "--json", "ab")).json["ids"], "runs")
             removed = succeeds(home.pith("rm", "hf:user/repo:Q4_K_M", "--json")).json
             expect(removed["files"] == 3 and home.files() == [], removed, home.files())
+            expect(os.listdir(os.path.join(home.models, "hf")) == [], "empty folders stay")
             server.paths["/user/repo/resolve/main/q/tiny-Q4_K_M-00003-of-00003.gguf"].status = 404
             fails(home.pull("hf:user/repo:Q4_K_M", env=env), "no such")
             expect([m["partial"] for m in home.list()] == [True], home.list())
@@ -840,6 +865,29 @@ def case_show():
         tiny_gguf.write(evil, gguf.keys, gguf.tensors)
         text = succeeds(home.pith("show", evil)).out
         expect("\x1b" not in text and "\x07" not in text and len(text.splitlines()) == len(lines), text)
+
+
+def case_quantizations_are_read_from_names():
+    names = {"a-IQ2_XXS": "IQ2_XXS", "b.i1-Q5_K_S": "Q5_K_S", "Qwen3-8B-UD-Q4_K_XL": "Q4_K_XL", "phi-3-mini-f16": "F16", "llama-3.1-8b-it": "Q4_K", "m-bf16": "BF16",
+             "gpt-oss-20b-mxfp4": "MXFP4", "m-TQ1_0": "TQ1_0", "smollm2_q8_0": "Q8_0", "q2-model-Q6_K": "Q6_K", "Q4": "Q4", "iq-test": "Q4_K", "qwen2.5-0.5b": "Q4_K"}
+    with Home() as home:
+        os.makedirs(home.models)
+        for name in names:
+            shutil.copy(TINY, os.path.join(home.models, name + ".gguf"))
+        found = {m["name"]: m["quant"] for m in home.list()}
+        expect(found == names, {k: (found.get(k), v) for k, v in names.items() if found.get(k) != v})
+
+
+def case_default_model_of_bootstrap_has_its_short_name():
+    with Home() as home:
+        entry = home.pith("pull", "--catalogue", "--json").json["models"][0]
+        os.makedirs(home.models)
+        path = os.path.join(home.models, "smollm2-135m-q4_1.gguf")
+        shutil.copy(TINY, path)
+        fails(home.pith("show", entry["name"]), "pith pull")  # another file of that name
+        with open(path, "r+b") as file:
+            file.truncate(entry["bytes"])
+        expect(succeeds(home.pith("show", entry["name"], "--json")).json["path"] == path, "show")
 
 
 def case_list_text():
