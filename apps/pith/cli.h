@@ -87,8 +87,8 @@ enum { PITH_CLI_MODEL_OPTIONS = 11 };
 /* The options that mean the same everywhere: -m --ctx --threads --load --memory --kv --exact
  * --precision --force --step --prefer. */
 void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI_MODEL_OPTIONS]);
-/* Path of a model given as path or as a name in the models folder; NULL with a message in *error.
- * Caller frees with pith_free. */
+/* Path of a model given as path or as a name of `pith list` (find_model.c); NULL with a message in
+ * *error. Caller frees with pith_free. */
 char *pith_cli_find_model(const char *name, pith_error *error);
 /* The folder of everything that pith keeps: "$PITH_HOME", else pith/ below the XDG cache. Caller
  * frees with pith_free; NULL without memory. */
@@ -189,6 +189,8 @@ char *pith_cli_variable(const char *name);
 FILE *pith_cli_open_file(const char *path, const char *mode); /* fopen with a UTF-8 path */
 /* 0 when the path may be read, else errno. Opens nothing, so that a pipe is not waited for. */
 int pith_cli_try_read(const char *path);
+/* Waits without using the processor. */
+void pith_cli_sleep(int milliseconds);
 /* Calls each(user, name) for everything in a folder until it returns false. 0 or errno. */
 int pith_cli_each_name(const char *folder, bool (*each)(void *user, const char *name), void *user);
 bool pith_cli_is_terminal(FILE *file);
@@ -221,6 +223,9 @@ int pith_command_embed(int argc, char **argv);
 int pith_command_bench(int argc, char **argv);
 int pith_command_fit(int argc, char **argv);
 int pith_command_list(int argc, char **argv);
+int pith_command_pull(int argc, char **argv);
+int pith_command_rm(int argc, char **argv);
+int pith_command_show(int argc, char **argv);
 int pith_command_cache(int argc, char **argv);
 int pith_command_doctor(int argc, char **argv);
 

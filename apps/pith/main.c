@@ -21,7 +21,10 @@ static const command_row commands[] = {
     {"embed", pith_command_embed, "turn texts into vectors"},
     {"bench", pith_command_bench, "measure prefill and decode speed"},
     {"fit", pith_command_fit, "whether a model fits and how fast, before loading it"},
-    {"list", pith_command_list, "list the models in the models folder"},
+    {"pull", pith_command_pull, "fetch a model by name or address"},
+    {"list", pith_command_list, "list the models on this machine"},
+    {"show", pith_command_show, "what a model is, in ten lines"},
+    {"rm", pith_command_rm, "remove a model that was pulled"},
     {"cache", pith_command_cache, "list or remove the prompts that are kept on disk"},
     {"doctor", pith_command_doctor, "show the processor, memory, kernels and libraries in use"},
 };

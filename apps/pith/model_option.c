@@ -69,46 +69,6 @@ char *pith_cli_models_folder(void) {
     return folder;
 }
 
-/* folder/name or folder/name.gguf, whichever can be opened; NULL when neither can. */
-static char *find_in_folder(const char *folder, const char *name) {
-    static const char *const endings[] = {".gguf", ""};
-    pith_buffer path = {0};
-    char *found = NULL;
-    for (size_t i = 0; i < 2 && !found; i++) {
-        pith_buffer_reset(&path);
-        pith_buffer_append_format(&path, "%s/%s%s", folder, name, endings[i]);
-        if (!path.failed && pith_cli_try_read(path.data) == 0)
-            found = pith_copy_text(path.data, path.size);
-    }
-    pith_buffer_deinit(&path);
-    return found;
-}
-
-char *pith_cli_find_model(const char *name, pith_error *error) {
-    if (!name[0]) {
-        pith_fail(error, PITH_ERROR_ARGUMENT, "the model's name is empty");
-        return NULL;
-    }
-    int code = pith_cli_try_read(name);
-    if (code == 0) {
-        char *same = pith_copy_text(name, strlen(name));
-        if (!same) pith_fail_memory(error, "a path", strlen(name));
-        return same;
-    }
-    char *folder = pith_cli_models_folder();
-    char *found = folder && !strchr(name, '/') ? find_in_folder(folder, name) : NULL;
-    if (!found && code != ENOENT)
-        pith_fail(error, PITH_ERROR_IO, "%s could not be opened: %s", name, strerror(code));
-    else if (!found && strchr(name, '/'))
-        pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no file %s", name);
-    else if (!found)
-        pith_fail(error, PITH_ERROR_NOT_FOUND,
-                  "there is no model '%s': neither a file here nor in %s (`pith list` shows them)",
-                  name, folder ? folder : "the models folder");
-    pith_free(folder);
-    return found;
-}
-
 /* One line each; they may quote the file. */
 static void print_notes(const char *notes) {
     for (const char *at = notes ? notes : ""; *at;) {
