@@ -139,13 +139,15 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     pith_engine *engine = NULL;
     pith_session *session = NULL;
     pith_chat_state s = {.json = o->json,
-                         .keep_record = !o->no_record && pith_cli_record_is_for(&o->model)};
+                         .keep_record = !o->no_record && pith_cli_record_is_for(&o->model) &&
+                                        !pith_cli_draft_is_model(&o->draft)};
     int code = pith_cli_open_model(command, &o->model, false, &model);
     if (code < 0 && !pith_model_chat_template(model))
         code =
             pith_cli_fail_text("this model has no chat template; `pith run --raw` continues text");
     if (code < 0) code = pith_cli_open_engine(&o->model, model, 0, &engine, &session);
-    if (code < 0) code = pith_cli_draft_open(command, &o->model, engine, &o->draft);
+    const pith_cli_draft_target target = {model, engine, session};
+    if (code < 0) code = pith_cli_draft_open(command, &o->model, &target, &o->draft);
     if (code < 0) {
         size_t n_ctx = (size_t)pith_engine_describe(engine).n_ctx;
         if (!pith_chat_init(&s.chat, model, session, n_ctx, &error)) code = pith_cli_fail(&error);

@@ -196,6 +196,7 @@ void pith_cli_record_run(const pith_cli_measure *m) {
 
 void pith_cli_record_reply(const pith_model *model, const pith_engine *engine,
                            const pith_generation *made) {
+    if (made->n_dropped > 0) return; /* what was read is not what was given */
     /* Steps with guesses are no measure of a token's time. */
     int32_t n_token =
         made->n_predicted > 1 && made->n_drafted == 0 ? (int32_t)made->n_predicted - 1 : 0;

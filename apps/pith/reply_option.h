@@ -17,9 +17,15 @@ typedef struct pith_cli_draft {
     pith_session *session;
 } pith_cli_draft;
 pith_cli_option pith_cli_draft_option(pith_cli_draft *draft);
+/* Whose tokens are guessed. */
+typedef struct pith_cli_draft_target {
+    const pith_model *model;
+    const pith_engine *engine;
+    const pith_session *session;
+} pith_cli_draft_target;
 /* Settles the mode and opens the draft model where one is named. -1, or the exit code. */
 int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
-                        const pith_engine *engine, pith_cli_draft *draft);
+                        const pith_cli_draft_target *target, pith_cli_draft *draft);
 void pith_cli_draft_close(pith_cli_draft *draft);
 /* Whether a draft model is named. */
 bool pith_cli_draft_is_model(const pith_cli_draft *draft);

@@ -164,6 +164,12 @@ static int32_t wanted_context(const pith_run_options *o, const pith_run_state *s
     return wanted < (uint64_t)usual ? (int32_t)wanted : 0;
 }
 
+static int open_draft(const pith_cli_command *command, pith_run_options *o,
+                      const pith_run_state *s) {
+    const pith_cli_draft_target target = {s->model, s->engine, s->session};
+    return pith_cli_draft_open(command, &o->model, &target, &o->draft);
+}
+
 static int run_model(const pith_cli_command *command, pith_run_options *o,
                      const pith_buffer *prompt) {
     pith_error error = {0};
@@ -174,7 +180,7 @@ static int run_model(const pith_cli_command *command, pith_run_options *o,
         code =
             pith_cli_open_engine(&o->model, s.model, wanted_context(o, &s), &s.engine, &s.session);
     if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, s.model, &s.sampler);
-    if (code < 0) code = pith_cli_draft_open(command, &o->model, s.engine, &o->draft);
+    if (code < 0) code = open_draft(command, o, &s);
     if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
     if (code < 0) code = summarise(o, &s);
     if (code < 0) code = o->n_choices > 1 ? pith_run_choices(o, &s) : pith_run_reply(o, &s);

@@ -137,7 +137,7 @@ int pith_run_reply(const pith_run_options *o, pith_run_state *s) {
     if (code >= 0) return code;
     if (s->made.stop == PITH_STOP_CANCELLED && s->made.n_predicted == 0)
         return pith_cli_fail_text("stopped before the first token");
-    if (!o->no_record && pith_cli_record_is_for(&o->model))
+    if (!o->no_record && pith_cli_record_is_for(&o->model) && !o->draft.session)
         pith_cli_record_reply(s->model, s->engine, &s->made);
     return print_result(o, s);
 }

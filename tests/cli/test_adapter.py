@@ -130,6 +130,14 @@ def case_adapters_are_not_the_draft_models():
     expect(json.loads(alone.stdout)["ids"] == json.loads(drafted.stdout)["ids"], "guesses changed the reply")
 
 
+def case_memory_is_one_ceiling_with_a_draft_model():
+    command = ["run", "-m", MODEL, "--raw", "--no-record", "--temp", "0", "-n", "4", "--ignore-end", "--ctx", "256", "--json", "--memory"]
+    least = next(mib for mib in range(1, 64) if pith(*command, f"{mib}M", "Hello").returncode == 0)
+    fails(pith(*command, f"{least}M", "--draft", MODEL, "Hello"), 1, "--memory")
+    both = pith(*command, f"{2 * least + 1}M", "--draft", MODEL, "Hello")
+    expect(both.returncode == 0, both.message)
+
+
 def case_what_does_not_fit_is_refused():
     other = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
     fails(pith("logits", "-m", other, "--ids", "1", "--lora", LORA_A), 1, "llama", "gemma3")
