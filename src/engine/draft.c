@@ -10,6 +10,8 @@
  * whatever the text is. */
 #include "engine/draft.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 /* Guesses remembered of each kind: older ones fade. */
@@ -92,11 +94,13 @@ uint32_t pith_draft_guess(pith_drafter *drafter, const pith_pace *pace, const in
     uint32_t n_forced = drafter->n_forced < most ? drafter->n_forced : most, n = 0;
     /* The first step tells what one token costs. */
     bool is_known = pith_pace_ns(pace, 1) > 0;
+    uint64_t begun = pith_clock_ns();
     if (is_known) n = guess_from_text(drafter, pace, ids, n_ids, most, guesses);
     while (n > 0 && !can_afford(drafter, pace, n, 0)) n--;
     if (n_forced > 0 &&
         (n <= n_forced || memcmp(guesses, drafter->forced, n_forced * sizeof *guesses) != 0))
         return pith_draft_guess_forced(drafter, pace, most, guesses);
+    if (n > 0) drafter->made_ns = (double)(pith_clock_ns() - begun);
     if (n > 0 || !drafter->model || !is_known) return n;
     double least = drafter->guess_ns; /* a guess is made before it can be looked at */
     if (!can_afford(drafter, pace, 1, least)) return 0;

@@ -276,11 +276,16 @@ static uint32_t guess(pith_reply *r, uint32_t most) {
     int32_t *guesses = session->ids + session->length;
     if (r->drafter.mode == PITH_DRAFT_OFF || most == 0) return 0;
     if (pith_bans_are_at(r, r->out.n_predicted)) return 0;
+    uint64_t begun = pith_clock_ns();
+    uint32_t n;
     pith_forced_find(r, most);
     if (engine->n_replies > 1)
-        return pith_draft_guess_forced(&r->drafter, &engine->pace, most, guesses);
-    return pith_draft_guess(&r->drafter, &engine->pace, session->ids, session->length, most,
-                            guesses);
+        n = pith_draft_guess_forced(&r->drafter, &engine->pace, most, guesses);
+    else
+        n = pith_draft_guess(&r->drafter, &engine->pace, session->ids, session->length, most,
+                             guesses);
+    if (r->drafter.is_forced) r->drafter.made_ns = (double)(pith_clock_ns() - begun);
+    return n;
 }
 
 static pith_part making_part(pith_reply *r, uint32_t n_rows) {
@@ -438,6 +443,10 @@ static pith_status check_prompt_ids(pith_id_span prompt, uint32_t n_vocab, pith_
 static pith_status check_draft(pith_session *session, const pith_session *draft,
                                pith_error *error) {
     if (!draft || session->checked_draft == draft->engine->model->content_key) return PITH_OK;
+    if (draft->engine->embeds) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the draft session's engine was made for embeddings: it cannot guess");
+    }
     if (draft->engine == session->engine) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the draft session is of the same engine: guesses need another model");
@@ -452,6 +461,10 @@ static pith_status check(const pith_session *session, const pith_sampler *sample
                          pith_error *error) {
     const pith_model *model = session->engine->model;
     uint32_t n_vocab = model->hparams.n_vocab, n_ctx = session->engine->n_ctx;
+    if (session->engine->embeds) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the engine was made for embeddings: it makes no replies");
+    }
     if (session->reply) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the session is making a reply: free that first");
