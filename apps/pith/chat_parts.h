@@ -33,6 +33,7 @@ typedef struct pith_chat {
     size_t n_ids, n_marks, capacity;
     int32_t max_tokens;
     const pith_cli_draft *draft;
+    const pith_cli_list *banned;
     bool quiet; /* the reply is not printed while it is made */
     pith_cli_progress progress;
     pith_generation last;          /* the last reply; n_predicted 0: none was made */

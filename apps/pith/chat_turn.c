@@ -161,7 +161,9 @@ static pith_status generate(pith_chat *chat, pith_error *error) {
                                      .on_prompt = pith_cli_progress_step,
                                      .prompt_user = &chat->progress,
                                      .draft = chat->draft->mode,
-                                     .draft_session = chat->draft->session};
+                                     .draft_session = chat->draft->session,
+                                     .banned = chat->banned->items,
+                                     .n_banned = chat->banned->n};
     size_t n_prompt = chat->n_ids;
     chat->reply_from = chat->text.size;
     pith_cli_interrupt_watch(chat->session);

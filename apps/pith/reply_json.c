@@ -14,12 +14,14 @@ static const char *stop_text(pith_stop stop) {
 }
 
 static json_t *timings(const pith_generation *made) {
-    return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:I, s:I, s:I}", "prompt_n",
+    return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "prompt_n",
                      (json_int_t)(made->n_prompt - made->n_cached), "cache_n",
                      (json_int_t)made->n_cached, "prompt_ms", made->prompt_ms, "ttft_ms",
                      made->ttft_ms, "predicted_n", (json_int_t)made->n_predicted, "predicted_ms",
                      made->predicted_ms, "draft_n", (json_int_t)made->n_drafted, "draft_accepted_n",
-                     (json_int_t)made->n_draft_accepted, "dropped_n", (json_int_t)made->n_dropped);
+                     (json_int_t)made->n_draft_accepted, "dropped_n", (json_int_t)made->n_dropped,
+                     "forced_n", (json_int_t)made->n_forced, "rewinds_n",
+                     (json_int_t)made->n_rewinds);
 }
 
 /* What was assumed while loading: one item a line. */

@@ -217,7 +217,9 @@ static int generate(const run_options *o, run_state *s) {
                                      .draft_session = o->draft.session,
                                      .overflow = (pith_overflow)o->overflow,
                                      .n_keep = o->n_keep,
-                                     .grammar = s->grammar};
+                                     .grammar = s->grammar,
+                                     .banned = o->sampler.banned.items,
+                                     .n_banned = o->sampler.banned.n};
     if (o->n_logprobs >= 0) {
         s->output.model = s->model;
         s->output.logprobs = json_array();
