@@ -162,6 +162,7 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     s.chat.n_logprobs = o->n_logprobs;
     s.chat.max_tokens = o->max_tokens;
     s.chat.draft = &o->draft;
+    s.chat.banned = &o->sampler.banned;
     s.chat.quiet = o->json;
     if (code < 0) code = talk(&s, o);
     pith_sampler_free(s.chat.sampler);

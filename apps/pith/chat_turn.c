@@ -172,7 +172,9 @@ static pith_status generate(pith_chat *chat, pith_error *error) {
                                      .draft_session = chat->draft->session,
                                      .grammar = chat->grammar,
                                      .cache_at = &shared,
-                                     .n_cache_at = shared > 0 ? 1 : 0};
+                                     .n_cache_at = shared > 0 ? 1 : 0,
+                                     .banned = chat->banned->items,
+                                     .n_banned = chat->banned->n};
     if (chat->n_logprobs >= 0) {
         options.on_logprobs = on_logprobs;
         options.logprobs_user = chat;

@@ -120,8 +120,9 @@ typedef struct pith_cli_sampler {
     pith_sampler_options options;
     pith_cli_list breakers; /* of DRY; "none": none */
     pith_cli_list biases;   /* ID+B, TEXT-B, "TEXT"-inf */
+    pith_cli_list banned;   /* strings: for pith_generate_options */
 } pith_cli_sampler;
-enum { PITH_CLI_SAMPLER_OPTIONS = 25 };
+enum { PITH_CLI_SAMPLER_OPTIONS = 26 };
 void pith_cli_sampler_options(pith_cli_sampler *values,
                               pith_cli_option out[PITH_CLI_SAMPLER_OPTIONS]);
 /* Exit code, or -1 when *sampler is made. */

@@ -31,6 +31,8 @@ static json_t *timings(const pith_cli_reply *reply) {
     set_number(json, "draft_n", made->n_drafted);
     set_number(json, "draft_accepted_n", made->n_draft_accepted);
     set_number(json, "dropped_n", made->n_dropped + summary->n_dropped);
+    set_number(json, "forced_n", made->n_forced);
+    set_number(json, "rewinds_n", made->n_rewinds);
     set_number(json, "summary_n", summary->n_tokens);
     set_number(json, "adapter_n", n_adapters);
     return json;

@@ -60,7 +60,9 @@ pith_generate_options pith_run_generate_options(const pith_run_options *o, const
                                      .n_keep = ours ? 0 : o->n_keep,
                                      .grammar = s->grammar,
                                      .cache_at = &s->shared,
-                                     .n_cache_at = s->shared > 0 ? 1 : 0};
+                                     .n_cache_at = s->shared > 0 ? 1 : 0,
+                                     .banned = o->sampler.banned.items,
+                                     .n_banned = o->sampler.banned.n};
     if (o->n_logprobs >= 0) {
         options.on_logprobs = on_logprobs;
         options.logprobs_user = output;

@@ -276,11 +276,16 @@ static uint32_t guess(pith_reply *r, uint32_t most) {
     int32_t *guesses = session->ids + session->length;
     if (r->drafter.mode == PITH_DRAFT_OFF || most == 0) return 0;
     if (pith_bans_are_at(r, r->out.n_predicted)) return 0;
+    uint64_t begun = pith_clock_ns();
+    uint32_t n;
     pith_forced_find(r, most);
     if (engine->n_replies > 1)
-        return pith_draft_guess_forced(&r->drafter, &engine->pace, most, guesses);
-    return pith_draft_guess(&r->drafter, &engine->pace, session->ids, session->length, most,
-                            guesses);
+        n = pith_draft_guess_forced(&r->drafter, &engine->pace, most, guesses);
+    else
+        n = pith_draft_guess(&r->drafter, &engine->pace, session->ids, session->length, most,
+                             guesses);
+    if (r->drafter.is_forced) r->drafter.made_ns = (double)(pith_clock_ns() - begun);
+    return n;
 }
 
 static pith_part making_part(pith_reply *r, uint32_t n_rows) {
