@@ -169,6 +169,7 @@ static int run_model(const pith_cli_command *command, pith_run_options *o,
     pith_error error = {0};
     pith_run_state s = {0};
     int code = pith_cli_open_model(command, &o->model, false, &s.model);
+    if (code < 0) pith_cli_prefer_tell(&o->model, s.model);
     if (code < 0 && !take_prompt(o, &s, prompt, &error)) code = pith_cli_fail(&error);
     if (code < 0)
         code =
