@@ -299,7 +299,7 @@ static void fill_options(fit_options *o, pith_cli_option table[N_OPTIONS]) {
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "neither use nor keep records of estimates and runs", 0, 0},
         {"prefer", 0, PITH_CLI_CHOICE, &o->prefer, "none|ttft|tps|memory|battery",
-         "the load mode, KV type and threads that `pith run --prefer` takes", 0, 0},
+         "load mode, KV and threads of `pith run --prefer`", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "as JSON", 0, 0},
     };
     memcpy(table, options, sizeof options);

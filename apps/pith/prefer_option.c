@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `--prefer GOAL`: asks the library what serves the goal and takes it where the user gave nothing
- * else. What was chosen, and what was kept because it was given, is told in one line, once the model
- * is known: not every one allows every KV type. */
+ * else. What was chosen, and what was kept because it was given, is told in one line, when the
+ * model is known: not every one allows every KV type. */
 #include "pith/machine_record.h"
 #include "pith/reply_option.h"
 

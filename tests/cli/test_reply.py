@@ -78,7 +78,7 @@ def note_of(result):
 
 def case_a_preference_says_what_it_chose():
     expect(note_of(run("-n", 1)) == note_of(run("-n", 1, "--prefer", "none")) == "", "nobody asked for a preference")
-    for goal, words in {"ttft": ["load mmap"], "tps": ["load pack"], "memory": ["load mmap", "kv int8"], "battery": ["load pack"]}.items():
+    for goal, words in {"ttft": ["load mmap"], "tps": ["guessed"], "memory": ["load mmap", "kv int8"], "battery": ["guessed"]}.items():
         note = note_of(run("-n", 1, "--prefer", goal))
         expect(note.startswith(f"prefer {goal}: ") and all(word in note for word in words) and "given" not in note, note)
     _, message = pith("run", "-m", tiny(), "--no-record", "--cache", "off", "-n", 1, "--prefer", "memory", "abc")
