@@ -40,6 +40,9 @@ static void run(const char *path, const char *prompt, int n_tokens, int goal,
     pith_generate_options options = {
         .size = sizeof options, .max_tokens = n_tokens, .draft = choice.draft};
     check(pith_model_open(path, &model_options, &model, &error), &error);
+    uint64_t bytes = 0; /* some models do not allow KV in int8 */
+    if (pith_engine_bytes(model, &engine_options, &bytes, NULL) == PITH_ERROR_UNSUPPORTED)
+        engine_options.kv_type = PITH_KV_AUTO;
     check(pith_engine_new(model, &engine_options, &engine, &error), &error);
     check(pith_session_new(engine, &session, &error), &error);
     check(pith_sampler_new(model, NULL, &sampler, &error), &error);

@@ -916,8 +916,10 @@ typedef enum pith_prefer {
 /* What to put into the options of that name where the user asked for nothing else. 0 (AUTO): the
  * default serves the goal. */
 typedef struct pith_preference {
-    pith_load load;         /* pith_model_options */
-    pith_kv_type kv_type;   /* pith_engine_options */
+    pith_load load; /* pith_model_options */
+    /* pith_engine_options; not every model allows INT8: leave it out where pith_engine_bytes fails
+     * with it */
+    pith_kv_type kv_type;
     int32_t decode_threads; /* the same */
     pith_draft draft;       /* pith_generate_options */
     char why[160];          /* what is gained, and what it costs */

@@ -145,6 +145,7 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     if (code < 0 && !pith_model_chat_template(model))
         code =
             pith_cli_fail_text("this model has no chat template; `pith run --raw` continues text");
+    if (code < 0) pith_cli_prefer_tell(&o->model, model);
     if (code < 0) code = pith_cli_open_engine(&o->model, model, 0, &engine, &session);
     const pith_cli_draft_target target = {model, engine, session};
     if (code < 0) code = pith_cli_draft_open(command, &o->model, &target, &o->draft);

@@ -80,7 +80,8 @@ typedef struct pith_cli_model {
     int32_t n_sessions;            /* 0: 1 */
     int prefer;                    /* a pith_prefer */
     int32_t decode_threads;        /* 0: as many as threads, or as the machine's record says */
-    char prefer_text[256];         /* what --prefer chose (pith_cli_prefer); "" without it */
+    bool kv_is_chosen;             /* kv comes from --prefer: the model may not allow it */
+    char prefer_text[320];         /* what --prefer chose (pith_cli_prefer); "" without it */
 } pith_cli_model;
 
 enum { PITH_CLI_MODEL_OPTIONS = 11 };
@@ -174,8 +175,9 @@ int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t siz
 /* Renders {"messages", "add_generation_prompt"} with the model's template; NULL with a message. */
 pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pith_error *error);
 /* How many of a prompt's ids any other prompt begins with that has the same system messages and
- * another user's text: those in front of the first user's text. 0: unknown. messages: those that
- * the prompt was rendered from. */
+ * another user's text: those in front of the first user's text. 0: unknown, also where a user's
+ * text is so long that prompts may share it too. messages: those that the prompt was rendered
+ * from. */
 size_t pith_cli_shared_ids(const pith_model *model, json_t *messages, const int32_t *ids,
                            size_t n_ids);
 /* "1,2,3" -> ids. NULL with a message. Caller frees with pith_free. */

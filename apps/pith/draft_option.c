@@ -73,6 +73,7 @@ int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *v
     int code = share_memory(&other, taken_bytes(target));
     if (code < 0) code = pith_cli_open_model(command, &other, false, &draft->model);
     if (code >= 0) return code;
+    pith_cli_prefer_check(&other, draft->model);
     int32_t n_ctx = pith_engine_describe(target->engine).n_ctx;
     int32_t most = pith_model_describe(draft->model).n_ctx_train;
     other.n_ctx = n_ctx < most ? n_ctx : most;

@@ -93,10 +93,25 @@ static json_t *other_messages(json_t *messages) {
     return list;
 }
 
+/* Of bytes: a longer text of a user may be what prompts share, such as a document. */
+enum { SHORT_TEXT = 1024 };
+
+static bool has_long_text(json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i);
+        const char *role = json_string_value(json_object_get(message, "role"));
+        if (role && strcmp(role, "user") == 0 &&
+            json_string_length(json_object_get(message, "content")) > SHORT_TEXT)
+            return true;
+    }
+    return false;
+}
+
 size_t pith_cli_shared_ids(const pith_model *model, json_t *messages, const int32_t *ids,
                            size_t n_ids) {
     pith_error error;
     size_t size = 0, n = 0, same = 0;
+    if (has_long_text(messages)) return 0;
     json_t *list = other_messages(messages);
     pith_prompt *prompt = pith_cli_render_chat(model, list, &error);
     json_decref(list);

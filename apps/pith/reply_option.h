@@ -32,9 +32,14 @@ bool pith_cli_draft_is_model(const pith_cli_draft *draft);
 
 /* ---- Preferences (prefer_option.c): --prefer ---- */
 
-/* Fills what was not given with what --prefer chooses, tells it on stderr and in prefer_text.
- * draft: NULL where nothing is guessed. Exit code, or -1. */
+/* Fills what was not given with what --prefer chooses. draft: NULL where nothing is guessed. Exit
+ * code, or -1. */
 int pith_cli_prefer(pith_cli_model *values, pith_cli_draft *draft);
+/* Takes back what the model does not allow; true where something was. */
+bool pith_cli_prefer_check(pith_cli_model *values, const pith_model *model);
+/* The same, then tells the choice on stderr and in prefer_text. Call it before the engine is
+ * made. */
+void pith_cli_prefer_tell(pith_cli_model *values, const pith_model *model);
 
 /* ---- Adapters (adapter_option.c): --lora --control-vector ---- */
 enum { PITH_CLI_ADAPTER_OPTIONS = 2 };

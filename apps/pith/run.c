@@ -42,7 +42,7 @@ static void fill_options(pith_run_options *o, pith_cli_option table[N_OPTIONS]) 
         pith_cli_draft_option(&o->draft),
         pith_cli_cache_option(&o->model),
         {"overflow", 0, PITH_CLI_CHOICE, &o->overflow, "error|shift|truncate-middle|summarise",
-         "what to do when the context is full (default: error)", 0, 0},
+         "when the context is full (default: error)", 0, 0},
         {"keep", 0, PITH_CLI_INT, &o->n_keep, "N", "first tokens that --overflow keeps", 0,
          1 << 30},
         {"n", 0, PITH_CLI_INT, &o->n_choices, "N",
@@ -175,6 +175,7 @@ static int run_model(const pith_cli_command *command, pith_run_options *o,
     pith_error error = {0};
     pith_run_state s = {0};
     int code = pith_cli_open_model(command, &o->model, false, &s.model);
+    if (code < 0) pith_cli_prefer_tell(&o->model, s.model);
     if (code < 0 && !take_prompt(o, &s, prompt, &error)) code = pith_cli_fail(&error);
     if (code < 0)
         code =

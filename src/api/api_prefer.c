@@ -22,18 +22,17 @@ static const goal goals[] = {
     [PITH_PREFER_TTFT] = {.load = PITH_LOAD_MMAP,
                           .why = "the file is used in place: the first token comes without "
                                  "packing, all tokens are slower"},
-    [PITH_PREFER_TPS] = {.load = PITH_LOAD_PACK,
-                         .draft = PITH_DRAFT_AUTO,
-                         .why = "weights are packed, tokens are guessed ahead"},
+    [PITH_PREFER_TPS] = {.draft = PITH_DRAFT_AUTO,
+                         .why = "weights are packed where memory allows it, tokens are guessed "
+                                "ahead"},
     [PITH_PREFER_MEMORY] = {.load = PITH_LOAD_MMAP,
                             .kv_type = PITH_KV_INT8,
                             .why = "the file is used in place, KV takes half: tokens are slower, "
                                    "long contexts a little less exact"},
-    [PITH_PREFER_BATTERY] = {.load = PITH_LOAD_PACK,
+    [PITH_PREFER_BATTERY] = {.draft = PITH_DRAFT_AUTO,
                              .saves_threads = true,
-                             .why =
-                                 "weights are packed, tokens are guessed ahead, and threads that "
-                                 "memory keeps waiting are left out"},
+                             .why = "tokens are guessed ahead, and threads that memory keeps "
+                                    "waiting are left out where a probe is known"},
 };
 
 /* The smallest number of threads that reads enough; 0: unknown. */

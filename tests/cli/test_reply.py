@@ -78,15 +78,26 @@ def note_of(result):
 
 def case_a_preference_says_what_it_chose():
     expect(note_of(run("-n", 1)) == note_of(run("-n", 1, "--prefer", "none")) == "", "nobody asked for a preference")
-    for goal, words in {"ttft": ["load mmap"], "tps": ["load pack"], "memory": ["load mmap", "kv int8"], "battery": ["load pack"]}.items():
+    for goal, words in {"ttft": ["load mmap"], "tps": ["guessed"], "memory": ["load mmap", "kv int8"], "battery": ["guessed"]}.items():
         note = note_of(run("-n", 1, "--prefer", goal))
         expect(note.startswith(f"prefer {goal}: ") and all(word in note for word in words) and "given" not in note, note)
     _, message = pith("run", "-m", tiny(), "--no-record", "--cache", "off", "-n", 1, "--prefer", "memory", "abc")
     expect("note: prefer memory: load mmap, kv int8" in message, message)
     out, _ = pith("bench", "-m", tiny(), "-p", 8, "-n", 2, "-r", 1, "--json", "--no-record", "--prefer", "memory")
     expect("int8" in out, out)
+    out, _ = pith("fit", tiny(), "--no-probe", "--no-record", "--json", "--prefer", "memory")
+    expect(json.loads(out)[0]["kv_type"] == "int8" and json.loads(out)[0]["load"] == "mmap", out)
     replies, message = chat("--prefer", "memory", lines=["Hi"])
     expect("kv int8" in note_of(replies[0]) and "note: prefer memory" in message, message)
+
+
+def case_a_preference_is_only_for_what_the_model_allows():
+    """KV in int8 needs heads of multiples of 32."""
+    model = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
+    out, message = pith("run", "-m", model, "--raw", "--json", "--no-record", "--cache", "off", "-n", 1, "--prefer", "memory", "--draft", model, "abc")
+    expect("kv f16, as the model allows no int8" in note_of(json.loads(out)), out)
+    _, message = pith("run", "-m", model, "--raw", "--json", "--no-record", "--cache", "off", "-n", 1, "--kv", "int8", "abc", code=1)
+    expect("int8" in message, message)
 
 
 def case_what_is_given_wins_over_a_preference():
@@ -216,6 +227,20 @@ def case_what_does_not_fit_with_a_summary_is_an_error():
         expect("user: " not in message, message)
     replies, _ = chat("--overflow", "shift", "-s", SYSTEM, lines=["One", "x" * 600, "Two"])
     expect("error" in replies[1] and "<user>One\n" in text_of(replies[2]["prompt_ids"]) and "xxx" not in text_of(replies[2]["prompt_ids"]), replies)
+
+
+def case_a_loaded_conversation_is_read_in_pieces():
+    """It has several times what the context holds; roles that the template refuses are an error, and the chat goes on."""
+    talk = [{"role": role, "content": f"{role} {i}: herons are patient birds."} for i in range(40) for role in ("user", "assistant")]
+    path = written("long.json", json.dumps([{"role": "system", "content": SYSTEM}] + talk))
+    replies, message = chat("--overflow", "summarise", lines=[f"/load {path}", "And now?", "/history"])
+    text = text_of(replies[0]["prompt_ids"])
+    expect(replies[0]["timings"]["summary_n"] > 0 and replies[0]["timings"]["dropped_n"] > 1000, replies[0]["timings"])
+    expect(text.startswith(f"<system>{SYSTEM}\n<user>Summarize") and text.endswith("<user>And now?\n<assistant>"), text)
+    expect("assistant 39: herons" in text and "user 3:" not in text and "replaced by a summary" in message, text)
+    path = written("odd.json", json.dumps([{"role": "assistant", "content": "x" * 300}] * 3))
+    replies, message = chat("--overflow", "summarise", lines=[f"/load {path}", "And now?", "/clear", "Hi"])
+    expect("error" in replies[0] and "take turns" in replies[0]["error"] and "text" in replies[1], replies)
 
 
 def case_a_long_prompt_keeps_its_end():
