@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options of what makes replies: guesses, adapters, grammars. Each group is one file. */
+ * Options of what makes replies: guesses, adapters, grammars, tools. Each group is one file. */
 #ifndef PITH_APPS_PITH_REPLY_OPTION_H
 #define PITH_APPS_PITH_REPLY_OPTION_H
 
@@ -58,5 +58,27 @@ void pith_cli_grammar_options(pith_cli_grammar *values,
 /* *out is NULL where none is given. Exit code, or -1. */
 int pith_cli_open_grammar(const pith_cli_command *command, const pith_cli_grammar *values,
                           const pith_model *model, pith_grammar **out);
+
+/* ---- Tools (tool_option.c): --tools --tool-choice --parallel-tools ---- */
+typedef struct pith_cli_tools {
+    const char *file, *choice; /* as given */
+    bool parallel;
+    json_t *list; /* NULL: no tools */
+    pith_tool_options options;
+    pith_tool_format format;
+    pith_message *message; /* the reply taken apart */
+} pith_cli_tools;
+enum { PITH_CLI_TOOL_OPTIONS = 3 };
+void pith_cli_tool_options(pith_cli_tools *values, pith_cli_option out[PITH_CLI_TOOL_OPTIONS]);
+/* Reads the list. Exit code, or -1. Closed in every case. */
+int pith_cli_read_tools(const pith_cli_command *command, pith_cli_tools *values);
+/* The grammar and the message of a reply to the prompt, where there are tools. Exit code, or -1. */
+int pith_cli_open_tools(pith_cli_tools *values, const pith_model *model, const pith_prompt *prompt,
+                        pith_grammar **grammar);
+/* [{"type": "function", "function": {"name", "arguments": TEXT}}], as in an OpenAI answer. */
+json_t *pith_cli_tool_calls(const pith_message *message);
+/* {"name", "arguments"}, one a line, behind what the reply says. */
+void pith_cli_print_calls(const pith_message *message);
+void pith_cli_close_tools(pith_cli_tools *values);
 
 #endif

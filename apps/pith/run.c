@@ -22,6 +22,7 @@ typedef struct run_options {
     const char *system, *file, *stop;
     pith_cli_draft draft;
     pith_cli_grammar grammar;
+    pith_cli_tools tools;
     int overflow;
     int32_t n_keep;
 } run_options;
@@ -33,18 +34,39 @@ typedef struct run_output {
     pith_buffer ids; /* int32_t, of the tokens made */
     pith_cli_progress progress;
     const pith_model *model;
-    json_t *logprobs; /* NULL: not asked for */
+    json_t *logprobs;      /* NULL: not asked for */
+    pith_message *message; /* of tools; NULL: the text goes out as it is */
+    bool lacks_memory;
 } run_output;
 
 static int on_text(void *user, int32_t id, const char *text, size_t size) {
     run_output *output = user;
     pith_cli_progress_end(&output->progress);
     if (id >= 0) pith_buffer_append(&output->ids, (const char *)&id, sizeof id);
+    if (output->message) {
+        pith_message_part part;
+        output->lacks_memory =
+            pith_message_push(output->message, id, text, size, &part, NULL) != PITH_OK;
+        if (output->lacks_memory) return 1;
+        text = part.content;
+        size = part.content_size;
+    }
     pith_buffer_append(&output->text, text, size);
     if (!output->streaming) return 0;
     if (fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0) return 0;
     output->failure = errno ? errno : EIO;
     return output->failure;
+}
+
+/* The end of a message: what it held back. */
+static bool finish_message(run_output *output) {
+    pith_message_part part;
+    if (!output->message) return true;
+    if (output->lacks_memory || pith_message_finish(output->message, &part, NULL) != PITH_OK)
+        return false;
+    pith_buffer_append(&output->text, part.content, part.content_size);
+    if (output->streaming) fwrite(part.content, 1, part.content_size, stdout);
+    return true;
 }
 
 static void on_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
@@ -56,7 +78,7 @@ static void on_logprobs(void *user, int32_t id, double logprob, const pith_logpr
 enum {
     OWN_OPTIONS = 16,
     N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
-                PITH_CLI_GRAMMAR_OPTIONS + OWN_OPTIONS
+                PITH_CLI_GRAMMAR_OPTIONS + PITH_CLI_TOOL_OPTIONS + OWN_OPTIONS
 };
 
 static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -93,7 +115,9 @@ static void fill_options(run_options *o, pith_cli_option table[N_OPTIONS]) {
     pith_cli_adapter_options(&o->model, rest);
     rest += PITH_CLI_ADAPTER_OPTIONS;
     pith_cli_grammar_options(&o->grammar, rest);
-    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_GRAMMAR_OPTIONS);
+    rest += PITH_CLI_GRAMMAR_OPTIONS;
+    pith_cli_tool_options(&o->tools, rest);
+    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_TOOL_OPTIONS);
 }
 
 /* The file, a blank line, the words: small models answer best what was asked last, and a file that
@@ -119,18 +143,22 @@ static bool read_prompt(const run_options *o, const char **words, int n_words, p
     return pith_cli_read_all(stdin, "standard input", PROMPT_LIMIT, prompt, error);
 }
 
-/* Ids of the chat that consists of the system prompt and this one message. */
-static int32_t *chat_ids(const run_options *o, const pith_model *model, pith_span text,
-                         size_t *n_ids, pith_error *error) {
+/* The chat that consists of the system prompt and this one message; NULL with a message. */
+static pith_prompt *render_chat(const run_options *o, const pith_model *model, pith_span text,
+                                pith_error *error) {
     json_t *messages = json_array();
     pith_prompt *prompt = NULL;
     if ((!o->system || pith_cli_add_message(messages, "system", pith_span_of(o->system))) &&
         pith_cli_add_message(messages, "user", text))
-        prompt = pith_cli_render_chat(model, messages, error);
+        prompt = pith_cli_render_tools(model, messages, o->tools.list, error);
     else
         pith_fail_memory(error, "the conversation", text.size);
     json_decref(messages);
-    if (!prompt) return NULL;
+    return prompt;
+}
+
+static int32_t *chat_ids(const pith_model *model, const pith_prompt *prompt, size_t *n_ids,
+                         pith_error *error) {
     size_t size = 0;
     pith_prompt_text(prompt, &size);
     int32_t *ids = pith_alloc_array(size + 2, sizeof *ids);
@@ -139,25 +167,7 @@ static int32_t *chat_ids(const run_options *o, const pith_model *model, pith_spa
         pith_free(ids);
         ids = NULL;
     }
-    pith_prompt_free(prompt);
     return ids;
-}
-
-static int32_t *prompt_ids(const run_options *o, const pith_model *model, const pith_buffer *prompt,
-                           size_t *n_ids, pith_error *error) {
-    pith_span text = {prompt->data ? prompt->data : "", prompt->size};
-    if (!o->raw && pith_model_chat_template(model)) return chat_ids(o, model, text, n_ids, error);
-    if (o->system) {
-        pith_fail(error, PITH_ERROR_UNSUPPORTED,
-                  "--system needs a chat template, and the model has none");
-        return NULL;
-    }
-    if (!o->raw)
-        fputs("note: the model has no chat template; the prompt is continued as it stands\n",
-              stderr);
-    unsigned flags =
-        PITH_TOKENIZE_ADD_SPECIAL | (o->raw && o->parse_special ? PITH_TOKENIZE_PARSE_SPECIAL : 0u);
-    return pith_cli_tokenize(model, text.data, text.size, flags, n_ids, error);
 }
 
 typedef struct run_state {
@@ -172,6 +182,31 @@ typedef struct run_state {
     pith_generation made;
 } run_state;
 
+/* Ids of the prompt, and the grammar of its tools. Exit code, or -1. */
+static int take_prompt(run_options *o, run_state *s, const pith_buffer *given) {
+    pith_error error = {0};
+    pith_span text = {given->data ? given->data : "", given->size};
+    if (!o->raw && pith_model_chat_template(s->model)) {
+        pith_prompt *prompt = render_chat(o, s->model, text, &error);
+        if (!prompt) return pith_cli_fail(&error);
+        s->ids = chat_ids(s->model, prompt, &s->n_ids, &error);
+        int code = s->ids ? pith_cli_open_tools(&o->tools, s->model, prompt, &s->grammar)
+                          : pith_cli_fail(&error);
+        pith_prompt_free(prompt);
+        return code;
+    }
+    if (o->system || o->tools.list)
+        return pith_cli_fail_text("%s needs a chat template, and the model has none",
+                                  o->system ? "--system" : "--tools");
+    if (!o->raw)
+        fputs("note: the model has no chat template; the prompt is continued as it stands\n",
+              stderr);
+    unsigned flags =
+        PITH_TOKENIZE_ADD_SPECIAL | (o->raw && o->parse_special ? PITH_TOKENIZE_PARSE_SPECIAL : 0u);
+    s->ids = pith_cli_tokenize(s->model, text.data, text.size, flags, &s->n_ids, &error);
+    return s->ids ? -1 : pith_cli_fail(&error);
+}
+
 static int print_result(const run_options *o, const run_state *s) {
     const pith_buffer *text = &s->output.text;
     if (o->stats) pith_cli_print_stats(&s->made);
@@ -180,7 +215,10 @@ static int print_result(const run_options *o, const run_state *s) {
         fprintf(stderr, "note: %zu tokens were dropped to stay within the context of %d\n",
                 s->made.n_dropped, (int)pith_engine_describe(s->engine).n_ctx);
     if (!o->json) {
-        if (text->size && text->data[text->size - 1] != '\n') fputc('\n', stdout);
+        if (s->output.message)
+            pith_cli_print_calls(s->output.message);
+        else if (text->size && text->data[text->size - 1] != '\n')
+            fputc('\n', stdout);
         int code = pith_cli_finish();
         if (s->made.stop == PITH_STOP_CONTEXT)
             fprintf(stderr, "note: the context of %d tokens is full; --ctx makes it longer\n",
@@ -193,6 +231,7 @@ static int print_result(const run_options *o, const run_state *s) {
                             .ids = (const int32_t *)(const void *)s->output.ids.data,
                             .prompt_ids = s->ids,
                             .text = {text->data, text->size},
+                            .message = s->output.message,
                             .made = &s->made,
                             .logprobs = json_incref(s->output.logprobs)};
     return pith_cli_print_json(pith_cli_reply_json(&reply));
@@ -203,12 +242,13 @@ static int generate(const run_options *o, run_state *s) {
     const char *stops[1] = {o->stop};
     s->output.progress = pith_cli_progress_start("reading the prompt");
     s->output.streaming = !o->json;
+    s->output.message = o->tools.message;
     pith_generate_options options = {.size = sizeof options,
                                      .max_tokens = o->max_tokens,
                                      .stops = stops,
                                      .n_stops = o->stop ? 1 : 0,
                                      .ignore_end = o->ignore_end,
-                                     .show_control = o->show_control,
+                                     .show_control = o->show_control || o->tools.message,
                                      .on_text = on_text,
                                      .user = &s->output,
                                      .on_prompt = pith_cli_progress_step,
@@ -239,7 +279,7 @@ static int generate(const run_options *o, run_state *s) {
     if (s->output.failure)
         return pith_cli_fail_text("standard output could not be written: %s",
                                   strerror(s->output.failure));
-    if (s->output.text.failed || s->output.ids.failed)
+    if (!finish_message(&s->output) || s->output.text.failed || s->output.ids.failed)
         return pith_cli_fail_text("out of memory for the reply's text");
     if (s->made.stop == PITH_STOP_CANCELLED && s->made.n_predicted == 0)
         return pith_cli_fail_text("stopped before the first token");
@@ -249,19 +289,18 @@ static int generate(const run_options *o, run_state *s) {
 }
 
 static int run_model(const pith_cli_command *command, run_options *o, const pith_buffer *prompt) {
-    pith_error error = {0};
     run_state s = {0};
-    int code = pith_cli_open_model(command, &o->model, false, &s.model);
-    if (code < 0) {
-        s.ids = prompt_ids(o, s.model, prompt, &s.n_ids, &error);
-        code = s.ids ? pith_cli_open_engine(&o->model, s.model, 0, &s.engine, &s.session)
-                     : pith_cli_fail(&error);
-    }
+    int code = pith_cli_read_tools(command, &o->tools);
+    if (code < 0) code = pith_cli_open_model(command, &o->model, false, &s.model);
+    if (code < 0) code = take_prompt(o, &s, prompt);
+    if (code < 0) code = pith_cli_open_engine(&o->model, s.model, 0, &s.engine, &s.session);
     if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, s.model, &s.sampler);
     if (code < 0) code = pith_cli_draft_open(command, &o->model, s.engine, &o->draft);
-    if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
+    if (code < 0 && !o->tools.list)
+        code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
     if (code < 0) code = generate(o, &s);
     pith_grammar_free(s.grammar);
+    pith_cli_close_tools(&o->tools);
     pith_cli_draft_close(&o->draft);
     pith_sampler_free(s.sampler);
     pith_session_free(s.session);
@@ -291,6 +330,11 @@ int pith_command_run(int argc, char **argv) {
     if (code < 0 && !o.model.model) code = pith_cli_usage(&command, "which model? Give -m MODEL");
     if (code < 0 && o.raw && o.system)
         code = pith_cli_usage(&command, "--system has no place in a --raw prompt");
+    const pith_cli_grammar *g = &o.grammar;
+    bool has_grammar = g->gbnf_file || g->schema_file || g->regex || g->choices;
+    if (code < 0 && o.tools.file && (o.raw || has_grammar))
+        code = pith_cli_usage(&command, "--tools has no place %s",
+                              o.raw ? "in a --raw prompt" : "beside another grammar");
     if (code < 0 && o.stop && !o.stop[0])
         code = pith_cli_usage(&command, "--stop needs a text, not an empty one");
     if (code < 0 && o.parse_special && !o.raw)
