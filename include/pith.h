@@ -574,6 +574,86 @@ PITH_API pith_status pith_grammar_new(const pith_model *model, pith_grammar_kind
                                       pith_error *error);
 PITH_API void pith_grammar_free(pith_grammar *grammar); /* NULL is allowed */
 
+/* ---- Tools ---------------------------------------------------------------------------------- */
+
+/* How a model writes calls of tools:  [thought] text begin open CALL close between open CALL close
+ * end, where CALL is {"name": "f", KEY: {...}}, or without a key  f middle {...}. Strings that are
+ * NULL are empty; those that hold control tokens of a vocabulary stand for these tokens. */
+typedef struct pith_tool_format {
+    size_t size;
+    const char *name;   /* "hermes" */
+    const char *marker; /* begins calls, and never occurs in text; "": calls begin with { */
+    const char *begin, *open, *close, *between, *end;
+    const char *arguments; /* KEY; NULL: the name stands before the arguments */
+    const char *middle;
+    bool single; /* never more than one call in a reply */
+    const char *thought_begin,
+        *thought_end; /* "<think>", "</think>"; NULL: there are no thoughts */
+} pith_tool_format;
+/* The formats that pith knows; false past the last one. */
+PITH_API bool pith_tool_format_at(size_t index, pith_tool_format *out);
+/* The model's own, by what its chat template says. PITH_ERROR_NOT_FOUND: none is known; out then
+ * has the thoughts alone, so that replies can still be taken apart. */
+PITH_API pith_status pith_model_tool_format(const pith_model *model, pith_tool_format *out,
+                                            pith_error *error);
+
+typedef enum pith_tool_choice {
+    PITH_TOOLS_AUTO = 0, /* text, then calls or none: once a call begins it is held to its form */
+    PITH_TOOLS_REQUIRED = 1, /* at least one call, and no text */
+    PITH_TOOLS_NONE = 2      /* text in which no call begins */
+} pith_tool_choice;
+
+enum { PITH_TOOL_MAX_CALLS = 32 /* of a reply */ };
+
+typedef struct pith_tool_options {
+    size_t size;
+    const pith_tool_format *format; /* NULL: the model's own */
+    pith_tool_choice choice;
+    const char *only; /* the one tool that may be called; NULL: every one */
+    bool parallel;    /* several calls in a reply */
+    bool in_thought;  /* the prompt ends with thought_begin: the reply goes on there */
+} pith_tool_options;
+
+/* The grammar of replies that may call the tools of a JSON list
+ * [{"type": "function", "function": {"name", "parameters"}}], with arguments that are valid by the
+ * schema in "parameters" ({} where there is none). Errors name the tool and the path in its schema.
+ * The same list belongs into the context of the chat template, as "tools". */
+PITH_API pith_status pith_grammar_new_tools(const pith_model *model, const char *tools_json,
+                                            size_t size, const pith_tool_options *options,
+                                            pith_grammar **out, pith_error *error);
+
+/* A reply taken apart while it is made: what it says, what it thought, which tools it calls. A call
+ * that is not in the form of the format, or was cut, is content: nothing is lost. */
+typedef struct pith_message pith_message;
+
+typedef struct pith_tool_call {
+    const char *name;
+    const char *arguments; /* JSON, as the model wrote it */
+} pith_tool_call;
+
+/* What a push added. */
+typedef struct pith_message_part {
+    const char *content, *reasoning; /* valid until the next push; all of them are the whole */
+    size_t content_size, reasoning_size;
+    size_t n_calls; /* so far, each of them whole */
+} pith_message_part;
+
+/* options: format and in_thought count. The model must live as long. */
+PITH_API pith_status pith_message_new(const pith_model *model, const pith_tool_options *options,
+                                      pith_message **out, pith_error *error);
+PITH_API void pith_message_free(pith_message *message); /* NULL is allowed */
+/* What on_text was given, with show_control on; part may be NULL. */
+PITH_API pith_status pith_message_push(pith_message *message, int32_t id, const char *text,
+                                       size_t size, pith_message_part *part, pith_error *error);
+/* The reply has ended: what was held back is told. */
+PITH_API pith_status pith_message_finish(pith_message *message, pith_message_part *part,
+                                         pith_error *error);
+/* All so far, NUL-terminated; valid until the next push. */
+PITH_API const char *pith_message_content(const pith_message *message, size_t *size);
+PITH_API const char *pith_message_reasoning(const pith_message *message, size_t *size);
+/* false past the last one. Valid as long as the message. */
+PITH_API bool pith_message_call_at(const pith_message *message, size_t index, pith_tool_call *out);
+
 /* ---- Generation ----------------------------------------------------------------------------- */
 
 typedef enum pith_stop {

@@ -156,6 +156,7 @@ json_t *pith_cli_json_text(const char *text, size_t size);
 json_t *pith_cli_json_string(const char *text); /* the same for a NUL-terminated text */
 /* Sets a key that may be no UTF-8; the value is released. */
 void pith_cli_json_set(json_t *object, const char *key, json_t *value);
+void pith_cli_release_json(char *text); /* of json_dumps */
 json_t *pith_cli_json_ids(const int32_t *ids, size_t n);
 /* At most `limit` bytes of text that a file brought, on one line and without control characters,
  * so that it cannot steer the terminal. */
@@ -174,6 +175,9 @@ int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t siz
                            size_t *n_ids, pith_error *error);
 /* Renders {"messages", "add_generation_prompt"} with the model's template; NULL with a message. */
 pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pith_error *error);
+/* The same with "tools"; NULL: without. */
+pith_prompt *pith_cli_render_tools(const pith_model *model, json_t *messages, json_t *tools,
+                                   pith_error *error);
 /* How many of a prompt's ids any other prompt begins with that has the same system messages and
  * another user's text: those in front of the first user's text. 0: unknown, also where a user's
  * text is so long that prompts may share it too. messages: those that the prompt was rendered

@@ -55,25 +55,31 @@ int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t siz
     return ids;
 }
 
-static void release_json(char *text) {
+void pith_cli_release_json(char *text) {
     json_free_t release;
     json_get_alloc_funcs(NULL, &release);
     release(text);
 }
 
 pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pith_error *error) {
+    return pith_cli_render_tools(model, messages, NULL, error);
+}
+
+pith_prompt *pith_cli_render_tools(const pith_model *model, json_t *messages, json_t *tools,
+                                   pith_error *error) {
     pith_cli_json_failed(); /* what failed before was told: the messages are whole */
-    json_t *context = json_pack("{s:O, s:b}", "messages", messages, "add_generation_prompt", 1);
+    json_t *context = json_pack("{s:O, s:b, s:O*}", "messages", messages, "add_generation_prompt",
+                                1, "tools", tools);
     char *json = context ? json_dumps(context, JSON_COMPACT) : NULL;
     json_decref(context);
     if (pith_cli_json_failed() || !json) {
-        release_json(json);
+        pith_cli_release_json(json);
         pith_fail_memory(error, "the conversation", 0);
         return NULL;
     }
     pith_prompt *prompt = NULL;
     pith_prompt_render(model, NULL, json, &prompt, error);
-    release_json(json);
+    pith_cli_release_json(json);
     return prompt;
 }
 

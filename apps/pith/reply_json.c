@@ -102,6 +102,12 @@ json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
         "timings", timings(reply), "cache", pith_cache_source_text(made->cache_source),
         "cache_miss", pith_cache_miss_text(made->cache_miss), "backend", engine.backend,
         "peak_bytes", (json_int_t)pith_memory_peak(), "notes", notes);
+    if (reply->message) {
+        size_t size = 0;
+        const char *thought = pith_message_reasoning(reply->message, &size);
+        if (size > 0) json_object_set_new(json, "reasoning", pith_cli_json_text(thought, size));
+        json_object_set_new(json, "tool_calls", pith_cli_tool_calls(reply->message));
+    }
     if (reply->logprobs) json_object_set_new(json, "logprobs", reply->logprobs);
     return json;
 }

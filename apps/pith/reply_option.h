@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options of what makes replies: guesses, preferences, adapters, grammars; and what is told of a
- * reply. Each group is one file. */
+ * Options of what makes replies: guesses, preferences, adapters, grammars, tools; and what is told
+ * of a reply. Each group is one file. */
 #ifndef PITH_APPS_PITH_REPLY_OPTION_H
 #define PITH_APPS_PITH_REPLY_OPTION_H
 
@@ -80,6 +80,28 @@ void pith_cli_grammar_options(pith_cli_grammar *values,
 int pith_cli_open_grammar(const pith_cli_command *command, const pith_cli_grammar *values,
                           const pith_model *model, pith_grammar **out);
 
+/* ---- Tools (tool_option.c): --tools --tool-choice --parallel-tools ---- */
+typedef struct pith_cli_tools {
+    const char *file, *choice; /* as given */
+    bool parallel;
+    json_t *list; /* NULL: no tools */
+    pith_tool_options options;
+    pith_tool_format format;
+    pith_message *message; /* the reply taken apart */
+} pith_cli_tools;
+enum { PITH_CLI_TOOL_OPTIONS = 3 };
+void pith_cli_tool_options(pith_cli_tools *values, pith_cli_option out[PITH_CLI_TOOL_OPTIONS]);
+/* Reads the list. Exit code, or -1. Closed in every case. */
+int pith_cli_read_tools(const pith_cli_command *command, pith_cli_tools *values);
+/* The grammar and the message of a reply to the prompt, where there are tools. Exit code, or -1. */
+int pith_cli_open_tools(pith_cli_tools *values, const pith_model *model, const pith_prompt *prompt,
+                        pith_grammar **grammar);
+/* [{"type": "function", "function": {"name", "arguments": TEXT}}], as in an OpenAI answer. */
+json_t *pith_cli_tool_calls(const pith_message *message);
+/* {"name", "arguments"}, one a line, behind what the reply says. */
+void pith_cli_print_calls(const pith_message *message);
+void pith_cli_close_tools(pith_cli_tools *values);
+
 /* ---- What is told of a reply (reply_json.c) ---- */
 typedef struct pith_cli_reply {
     const pith_model *model;
@@ -88,6 +110,7 @@ typedef struct pith_cli_reply {
     const int32_t *prompt_ids; /* [made->n_prompt] */
     const int32_t *ids;        /* [made->n_predicted] */
     pith_span text;
+    const pith_message *message; /* of tools; NULL: none were given */
     const pith_generation *made;
     const pith_summary *summary; /* what was summarised before; NULL: nothing */
     const char *prefer;          /* what --prefer chose; "": nothing */

@@ -15,7 +15,7 @@ enum {
     PROMPT_LIMIT = 64 << 20,
     OWN_OPTIONS = 17,
     N_OPTIONS = PITH_CLI_MODEL_OPTIONS + PITH_CLI_SAMPLER_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
-                PITH_CLI_GRAMMAR_OPTIONS + OWN_OPTIONS
+                PITH_CLI_GRAMMAR_OPTIONS + PITH_CLI_TOOL_OPTIONS + OWN_OPTIONS
 };
 
 static void fill_options(pith_run_options *o, pith_cli_option table[N_OPTIONS]) {
@@ -54,7 +54,9 @@ static void fill_options(pith_run_options *o, pith_cli_option table[N_OPTIONS]) 
     pith_cli_adapter_options(&o->model, rest);
     rest += PITH_CLI_ADAPTER_OPTIONS;
     pith_cli_grammar_options(&o->grammar, rest);
-    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_GRAMMAR_OPTIONS);
+    rest += PITH_CLI_GRAMMAR_OPTIONS;
+    pith_cli_tool_options(&o->tools, rest);
+    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_TOOL_OPTIONS);
 }
 
 /* ---- The prompt ---- */
@@ -93,43 +95,53 @@ static bool make_messages(const pith_run_options *o, pith_run_state *s, pith_spa
     return false;
 }
 
-/* The ids of the messages as they are now. */
-static bool take_messages(pith_run_state *s, pith_error *error) {
-    pith_prompt *prompt = pith_cli_render_chat(s->model, s->messages, error);
-    if (!prompt) return false;
+/* The ids of the messages as they are now, and at first the grammar of the tools. Exit code, or -1.
+ */
+static int take_messages(pith_run_options *o, pith_run_state *s) {
+    pith_error error = {0};
+    pith_prompt *prompt = pith_cli_render_tools(s->model, s->messages, o->tools.list, &error);
+    if (!prompt) return pith_cli_fail(&error);
     size_t size = 0;
     pith_prompt_text(prompt, &size);
     pith_free(s->ids);
     s->ids = pith_alloc_array(size + 2, sizeof *s->ids);
-    if (!s->ids) pith_fail_memory(error, "token ids", (size + 2) * sizeof *s->ids);
-    bool ok = s->ids &&
-              pith_prompt_tokenize(s->model, prompt, s->ids, size + 2, &s->n_ids, error) == PITH_OK;
+    if (!s->ids) pith_fail_memory(&error, "token ids", (size + 2) * sizeof *s->ids);
+    bool ok = s->ids && pith_prompt_tokenize(s->model, prompt, s->ids, size + 2, &s->n_ids,
+                                             &error) == PITH_OK;
+    int code = ok ? -1 : pith_cli_fail(&error);
+    if (ok && !s->grammar) code = pith_cli_open_tools(&o->tools, s->model, prompt, &s->grammar);
     pith_prompt_free(prompt);
     if (ok) s->shared = pith_cli_shared_ids(s->model, s->messages, s->ids, s->n_ids);
-    return ok;
+    return code;
 }
 
-static bool take_prompt(const pith_run_options *o, pith_run_state *s, const pith_buffer *prompt,
-                        pith_error *error) {
+/* What this needs a chat template for; NULL: nothing. */
+static const char *needs_template(const pith_run_options *o) {
+    if (o->system) return "--system";
+    if (o->tools.list) return "--tools";
+    return o->overflow == PITH_RUN_SUMMARISE ? "--overflow summarise" : NULL;
+}
+
+/* Exit code, or -1. */
+static int take_prompt(pith_run_options *o, pith_run_state *s, const pith_buffer *prompt) {
+    pith_error error = {0};
     pith_span text = {prompt->data ? prompt->data : "", prompt->size};
     if (!o->raw && pith_model_chat_template(s->model))
-        return make_messages(o, s, text, error) && take_messages(s, error);
-    if (o->system || o->overflow == PITH_RUN_SUMMARISE) {
-        pith_fail(error, PITH_ERROR_UNSUPPORTED, "%s needs a chat template, and the model has none",
-                  o->system ? "--system" : "--overflow summarise");
-        return false;
-    }
+        return make_messages(o, s, text, &error) ? take_messages(o, s) : pith_cli_fail(&error);
+    if (needs_template(o))
+        return pith_cli_fail_text("%s needs a chat template, and the model has none",
+                                  needs_template(o));
     if (!o->raw)
         fputs("note: the model has no chat template; the prompt is continued as it stands\n",
               stderr);
     unsigned flags =
         PITH_TOKENIZE_ADD_SPECIAL | (o->raw && o->parse_special ? PITH_TOKENIZE_PARSE_SPECIAL : 0u);
-    s->ids = pith_cli_tokenize(s->model, text.data, text.size, flags, &s->n_ids, error);
-    return s->ids != NULL;
+    s->ids = pith_cli_tokenize(s->model, text.data, text.size, flags, &s->n_ids, &error);
+    return s->ids ? -1 : pith_cli_fail(&error);
 }
 
 /* A prompt that leaves the reply no room becomes shorter. Exit code, or -1. */
-static int summarise(const pith_run_options *o, pith_run_state *s) {
+static int summarise(pith_run_options *o, pith_run_state *s) {
     pith_error error = {0};
     if (o->overflow != PITH_RUN_SUMMARISE) return -1;
     size_t n_ctx = (size_t)pith_engine_describe(s->engine).n_ctx;
@@ -147,9 +159,8 @@ static int summarise(const pith_run_options *o, pith_run_state *s) {
     pith_status status = pith_summarise(&options, s->messages, &s->summary, &error);
     pith_cli_interrupt_watch(NULL);
     pith_cli_progress_end(&progress);
-    if (status != PITH_OK || (s->summary.n_dropped > 0 && !take_messages(s, &error)))
-        return pith_cli_fail(&error);
-    return -1;
+    if (status != PITH_OK) return pith_cli_fail(&error);
+    return s->summary.n_dropped > 0 ? take_messages(o, s) : -1;
 }
 
 /* ---- The command ---- */
@@ -172,20 +183,22 @@ static int open_draft(const pith_cli_command *command, pith_run_options *o,
 
 static int run_model(const pith_cli_command *command, pith_run_options *o,
                      const pith_buffer *prompt) {
-    pith_error error = {0};
     pith_run_state s = {0};
-    int code = pith_cli_open_model(command, &o->model, false, &s.model);
+    int code = pith_cli_read_tools(command, &o->tools);
+    if (code < 0) code = pith_cli_open_model(command, &o->model, false, &s.model);
     if (code < 0) pith_cli_prefer_tell(&o->model, s.model);
-    if (code < 0 && !take_prompt(o, &s, prompt, &error)) code = pith_cli_fail(&error);
+    if (code < 0) code = take_prompt(o, &s, prompt);
     if (code < 0)
         code =
             pith_cli_open_engine(&o->model, s.model, wanted_context(o, &s), &s.engine, &s.session);
     if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, s.model, &s.sampler);
     if (code < 0) code = open_draft(command, o, &s);
-    if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
+    if (code < 0 && !o->tools.list)
+        code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
     if (code < 0) code = summarise(o, &s);
     if (code < 0) code = o->n_choices > 1 ? pith_run_choices(o, &s) : pith_run_reply(o, &s);
     pith_grammar_free(s.grammar);
+    pith_cli_close_tools(&o->tools);
     pith_cli_draft_close(&o->draft);
     pith_sampler_free(s.sampler);
     pith_session_free(s.session);
@@ -204,6 +217,13 @@ static int check_options(const pith_cli_command *command, const pith_run_options
         return pith_cli_usage(command, "--system has no place in a --raw prompt");
     if (o->raw && o->overflow == PITH_RUN_SUMMARISE)
         return pith_cli_usage(command, "--overflow summarise needs messages, not a --raw prompt");
+    const pith_cli_grammar *g = &o->grammar;
+    bool has_grammar = g->gbnf_file || g->schema_file || g->regex || g->choices;
+    if (o->tools.file && (o->raw || has_grammar || o->n_choices > 1))
+        return pith_cli_usage(command, "--tools has no place %s",
+                              o->raw        ? "in a --raw prompt"
+                              : has_grammar ? "beside another grammar"
+                                            : "beside --n");
     if (o->stop && !o->stop[0])
         return pith_cli_usage(command, "--stop needs a text, not an empty one");
     if (o->parse_special && !o->raw)

@@ -16,6 +16,7 @@ typedef struct pith_run_options {
     const char *system, *file, *stop;
     pith_cli_draft draft;
     pith_cli_grammar grammar;
+    pith_cli_tools tools;
     int overflow;
     int32_t n_keep, n_choices; /* 0: one reply */
 } pith_run_options;
@@ -28,7 +29,9 @@ typedef struct pith_run_output {
     pith_buffer ids; /* int32_t, of the tokens made */
     pith_cli_progress progress;
     const pith_model *model;
-    json_t *logprobs; /* NULL: not asked for */
+    json_t *logprobs;      /* NULL: not asked for */
+    pith_message *message; /* of tools; NULL: the text goes out as it is */
+    bool lacks_memory;
 } pith_run_output;
 
 typedef struct pith_run_state {

@@ -13,11 +13,30 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
     pith_run_output *output = user;
     pith_cli_progress_end(&output->progress);
     if (id >= 0) pith_buffer_append(&output->ids, (const char *)&id, sizeof id);
+    if (output->message) {
+        pith_message_part part;
+        output->lacks_memory =
+            pith_message_push(output->message, id, text, size, &part, NULL) != PITH_OK;
+        if (output->lacks_memory) return 1;
+        text = part.content;
+        size = part.content_size;
+    }
     pith_buffer_append(&output->text, text, size);
     if (!output->streaming) return 0;
     if (fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0) return 0;
     output->failure = errno ? errno : EIO;
     return output->failure;
+}
+
+/* The end of a message: what it held back. */
+static bool finish_message(pith_run_output *output) {
+    pith_message_part part;
+    if (!output->message) return true;
+    if (output->lacks_memory || pith_message_finish(output->message, &part, NULL) != PITH_OK)
+        return false;
+    pith_buffer_append(&output->text, part.content, part.content_size);
+    if (output->streaming) fwrite(part.content, 1, part.content_size, stdout);
+    return true;
 }
 
 static void on_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
@@ -31,6 +50,7 @@ void pith_run_output_open(const pith_run_options *o, const pith_run_state *s,
     output->progress = pith_cli_progress_start("reading the prompt");
     output->streaming = !o->json && o->n_choices < 2;
     output->model = s->model;
+    output->message = o->tools.message;
     if (o->n_logprobs >= 0) output->logprobs = json_array();
 }
 
@@ -48,7 +68,7 @@ pith_generate_options pith_run_generate_options(const pith_run_options *o, const
                                      .stops = &o->stop,
                                      .n_stops = o->stop ? 1 : 0,
                                      .ignore_end = o->ignore_end,
-                                     .show_control = o->show_control,
+                                     .show_control = o->show_control || output->message,
                                      .on_text = on_text,
                                      .user = output,
                                      .on_prompt = pith_cli_progress_step,
@@ -107,6 +127,7 @@ json_t *pith_run_reply_json(const pith_run_options *o, const pith_run_state *s,
                             .ids = (const int32_t *)(const void *)output->ids.data,
                             .prompt_ids = s->ids,
                             .text = {output->text.data, output->text.size},
+                            .message = output->message,
                             .made = made,
                             .summary = &s->summary,
                             .prefer = o->model.prefer_text,
@@ -118,7 +139,10 @@ static int print_result(const pith_run_options *o, const pith_run_state *s) {
     const pith_buffer *text = &s->output.text;
     pith_run_print_notes(o, s, &s->made);
     if (o->json) return pith_cli_print_json(pith_run_reply_json(o, s, &s->output, &s->made));
-    if (text->size && text->data[text->size - 1] != '\n') fputc('\n', stdout);
+    if (s->output.message)
+        pith_cli_print_calls(s->output.message);
+    else if (text->size && text->data[text->size - 1] != '\n')
+        fputc('\n', stdout);
     int code = pith_cli_finish();
     if (s->made.stop == PITH_STOP_CONTEXT)
         fprintf(stderr, "note: the context of %d tokens is full; --ctx makes it longer\n",
@@ -136,6 +160,8 @@ int pith_run_reply(const pith_run_options *o, pith_run_state *s) {
     pith_cli_interrupt_watch(NULL);
     pith_cli_progress_end(&s->output.progress);
     int code = pith_run_check(s, &s->output, status, &error);
+    if (code < 0 && !finish_message(&s->output))
+        code = pith_cli_fail_text("out of memory for the reply's text");
     if (code >= 0) return code;
     if (s->made.stop == PITH_STOP_CANCELLED && s->made.n_predicted == 0)
         return pith_cli_fail_text("stopped before the first token");

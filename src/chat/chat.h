@@ -6,6 +6,7 @@
 #ifndef PITH_CHAT_CHAT_H
 #define PITH_CHAT_CHAT_H
 
+#include "base/status.h"
 #include "base/text.h"
 #include <jansson.h>
 
@@ -58,5 +59,24 @@ void pith_rendered_deinit(pith_rendered *rendered);
 /* JSON text -> json_t with the limits of the room (depth, size), numbers keep int and float apart.
  * Any value may stand at the top. PITH_ERROR_FORMAT with line and column. */
 pith_status pith_json_parse(pith_span text, json_t **out, pith_error *error);
+
+/* ---- Replies: content, thoughts and calls of tools, while they are made (message.c) ----
+ * How models write calls is pith.h's pith_tool_format. Which texts of control tokens belong to a
+ * reply is decided by whoever feeds it. */
+
+typedef struct pith_reply_reader pith_reply_reader;
+
+/* The strings of the format are borrowed. in_thought: the prompt has begun a thought. */
+pith_status pith_reply_reader_new(const pith_tool_format *format, bool in_thought,
+                                  pith_reply_reader **out, pith_error *error);
+void pith_reply_reader_free(pith_reply_reader *reader); /* NULL is allowed */
+/* More of the reply; at_end: there is no more. */
+pith_status pith_reply_reader_push(pith_reply_reader *reader, pith_span text, bool at_end,
+                                   pith_error *error);
+/* All so far. */
+pith_span pith_reply_reader_content(const pith_reply_reader *reader);
+pith_span pith_reply_reader_reasoning(const pith_reply_reader *reader);
+size_t pith_reply_reader_n_calls(const pith_reply_reader *reader);
+bool pith_reply_reader_call(const pith_reply_reader *reader, size_t index, pith_tool_call *out);
 
 #endif

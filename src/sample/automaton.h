@@ -16,7 +16,7 @@
 enum {
     PITH_AUTOMATON_MAX_STATES = 1 << 14,
     PITH_AUTOMATON_MAX_CELLS = 1 << 22,
-    PITH_AUTOMATON_MAX_STEPS = 1 << 25 /* of making one */
+    PITH_AUTOMATON_MAX_STEPS = 1 << 23 /* of making one */
 };
 
 /* Zero-initialised may be deinitialised. */

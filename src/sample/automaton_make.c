@@ -243,6 +243,15 @@ static int by_number(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* Most lists are in order as they are found. */
+static void sort_list(maker *m) {
+    for (uint32_t i = 1; i < m->n_list; i++) {
+        if (m->list[i - 1] < m->list[i]) continue;
+        qsort(m->list, m->n_list, sizeof *m->list, by_number);
+        return;
+    }
+}
+
 /* May a text end in the set in `list`? */
 static bool settle_matches(maker *m, bool at_start) {
     if (m->matches) return true;
@@ -270,7 +279,7 @@ static bool state_of(maker *m, pith_automaton *out, uint32_t *state, bool at_sta
         key = NOWHERE;
         m->list[0] = key, m->n_list = 1;
     } else {
-        qsort(m->list, m->n_list, sizeof *m->list, by_number);
+        sort_list(m);
         if (!settle_matches(m, at_start)) return false;
     }
     uint32_t number = pith_tuple_intern(&m->sets, m->list, m->n_list, &is_new);
@@ -308,6 +317,7 @@ static bool fill_row(maker *m, pith_automaton *out, uint32_t state) {
         }
         begin_set(m);
         m->steps += n;
+        if (m->steps > PITH_AUTOMATON_MAX_STEPS) return fail_limit(m);
         for (uint32_t i = 0; i < n; i++) {
             part p = m->parts[parts[i]];
             if (p.kind != PART_TAKE || !is_member(m, p.b, class)) continue;

@@ -184,8 +184,9 @@ static bool open_group(parser *p) {
 /* The last sequence of the group becomes an alternative. */
 static bool end_alternative(parser *p) {
     const group *g = &p->groups[p->n_groups - 1];
+    const uint32_t n = p->n_nodes - g->nodes; /* 0: `nodes` may not have been allocated yet */
     pith_grammar_node node =
-        pith_grammar_sequence(p->builder, p->nodes + g->nodes, p->n_nodes - g->nodes);
+        pith_grammar_sequence(p->builder, n > 0 ? p->nodes + g->nodes : NULL, n);
     p->n_nodes = g->nodes;
     if (node == 0) return false;
     void *grown = pith_grammar_grow(p->alternatives, &p->alternatives_capacity,

@@ -88,27 +88,28 @@ pith_grammar_node pith_grammar_add_schema(pith_grammar_builder *builder, const c
 pith_grammar_node pith_grammar_add_regex(pith_grammar_builder *builder, const char *text,
                                          size_t size, pith_error *error);
 
-/* How a reply may call tools. */
-typedef enum pith_tool_choice {
-    PITH_TOOLS_AUTO,     /* text, then calls or none */
-    PITH_TOOLS_REQUIRED, /* at least one call and no text */
-    PITH_TOOLS_NONE      /* text without a call */
-} pith_tool_choice;
+/* How a reply may call tools; choice, format and limits are the public types of pith.h. */
 typedef struct pith_tool_rules {
-    const char *format; /* how the model writes a call: pith_tool_format_name */
+    const pith_tool_format *format; /* strings may be NULL */
     pith_tool_choice choice;
-    const char *only;        /* the one tool that may be called; NULL: every one */
-    bool parallel;           /* several calls, at most PITH_TOOL_MAX_CALLS */
-    const char *thought_end; /* what ends a thought that comes first, "</think>"; NULL: none */
+    const char *only; /* the one tool that may be called; NULL: every one */
+    bool parallel;    /* several calls, at most PITH_TOOL_MAX_CALLS */
+    bool in_thought;  /* the text begins within a thought */
+    /* Which parts of the format's strings are tokens of the vocabulary that are written as one;
+     * NULL: all is text. */
+    const pith_grammar_tokens *tokens;
 } pith_tool_rules;
-enum { PITH_TOOL_MAX_CALLS = 32 };
 /* Replies that call the tools of a JSON list [{"type": "function", "function": {"name",
  * "parameters"}}] with arguments that satisfy their schemas, an empty object where there is none.
  * Errors name the tool and the path in its schema. */
 pith_status pith_grammar_from_tools(const char *json, size_t size, const pith_tool_rules *rules,
                                     pith_grammar **out, pith_error *error);
-/* The formats: "hermes", "llama3", ...; NULL past the last one. */
-const char *pith_tool_format_name(size_t index);
+/* The formats (tool_format.c): "hermes", "llama3", ...; NULL past the last one. */
+const pith_tool_format *pith_tool_format_get(size_t index);
+/* The one that a chat template speaks of; NULL: none. */
+const pith_tool_format *pith_tool_format_find(const char *template_text);
+/* What begins and ends thoughts in a chat template: sets both, or neither. */
+void pith_tool_format_thought(const char *template_text, pith_tool_format *format);
 
 pith_grammar *pith_grammar_share(const pith_grammar *grammar); /* one more owner */
 void pith_grammar_drop(pith_grammar *grammar);                 /* NULL is allowed */

@@ -7,6 +7,8 @@
  * stands inside of it. Automata number their states in the order in which they are met, so such a
  * state has a larger number than the one it stands in, and going from the last state to the first
  * makes parts before wholes. A state that accepts and only leads to itself is a repetition.
+ *
+ * `plain` writes the code points as they are, for text that is no JSON.
  */
 #include "sample/json_text.h"
 
@@ -22,6 +24,7 @@ typedef struct automaton_writer {
     pith_json_text *text;
     const pith_automaton *automaton;
     const pith_alphabet *alphabet;
+    bool plain;
     uint32_t *n_before;       /* [n_states] states that lead to it */
     uint32_t *met, *place;    /* [n_states] state being written that met it last; its step */
     bool *is_rule;            /* [n_states] */
@@ -71,6 +74,12 @@ static pith_grammar_node node_of(const automaton_writer *w, uint32_t state) {
     return w->is_rule[state] ? pith_grammar_refer(w->text->builder, w->rules[state]) : 0;
 }
 
+static pith_grammar_node write_set(automaton_writer *w, const pith_code_set *set) {
+    if (set->failed) return 0;
+    if (w->plain) return pith_grammar_class(w->text->builder, set->ranges, set->n, false);
+    return pith_json_write_set(w->text, set);
+}
+
 static bool write_state(automaton_writer *w, uint32_t state) {
     pith_grammar_builder *builder = w->text->builder;
     bool accepts = w->automaton->accepts[state], failed = false;
@@ -80,7 +89,7 @@ static bool write_state(automaton_writer *w, uint32_t state) {
     for (size_t i = 0; i < w->n_steps; i++) {
         pith_code_set *set = &w->steps[i].set;
         pith_code_set_settle(set);
-        pith_grammar_node head = set->failed ? 0 : pith_json_write_set(w->text, set);
+        pith_grammar_node head = write_set(w, set);
         failed = failed || set->failed;
         if (is_star) {
             w->choices[n++] = pith_grammar_repeat(builder, head, 0, PITH_GRAMMAR_UNBOUNDED);
@@ -128,13 +137,14 @@ static bool write_all(automaton_writer *w) {
 }
 
 pith_status pith_json_write_automaton(pith_json_text *text, const pith_automaton *automaton,
-                                      const pith_alphabet *alphabet, pith_grammar_node *out,
-                                      pith_error *error) {
+                                      const pith_alphabet *alphabet, bool plain,
+                                      pith_grammar_node *out, pith_error *error) {
     size_t n = automaton->n_states;
     automaton_writer w = {
         .text = text,
         .automaton = automaton,
         .alphabet = alphabet,
+        .plain = plain,
         .n_before = pith_alloc_zero(n, sizeof *w.n_before),
         .met = pith_alloc_zero(n, sizeof *w.met),
         .place = pith_alloc_zero(n, sizeof *w.place),
@@ -151,7 +161,8 @@ pith_status pith_json_write_automaton(pith_json_text *text, const pith_automaton
         *out = pith_grammar_choice(text->builder, NULL, 0);
     } else if (good) {
         good = write_all(&w);
-        if (good) *out = pith_json_quote(text, node_of(&w, automaton->start));
+        pith_grammar_node content = node_of(&w, automaton->start);
+        if (good) *out = plain ? content : pith_json_quote(text, content);
     }
     pith_free(w.n_before);
     pith_free(w.met);

@@ -148,8 +148,7 @@ static bool begin(work *w, pith_automaton *made) {
     return done(w, pith_automaton_of_all(&w->alphabet, made, &w->reason));
 }
 
-/* The strings of a shape of strings, or of values (literal: which list they became). */
-static bool make_shape(work *w, const pith_schema_shape *shape, uint32_t literal,
+static bool fill_shape(work *w, const pith_schema_shape *shape, uint32_t literal,
                        pith_automaton *made) {
     if (!begin(w, made)) return false;
     if (shape->kind == PITH_SHAPE_VALUES) {
@@ -170,9 +169,19 @@ static bool make_shape(work *w, const pith_schema_shape *shape, uint32_t literal
     return pith_schema_work(w->schema, bounded.steps / AUTOMATON_SHARE);
 }
 
+/* The strings of a shape of strings, or of values (literal: which list they became). *made is empty
+ * after a failure. */
+static bool make_shape(work *w, const pith_schema_shape *shape, uint32_t literal,
+                       pith_automaton *made) {
+    if (fill_shape(w, shape, literal, made)) return true;
+    pith_automaton_deinit(made);
+    return false;
+}
+
 static bool write(work *w, const pith_automaton *made, pith_grammar_node *out, bool *nothing) {
     *nothing = made->start == 0;
-    return done(w, pith_json_write_automaton(w->schema->text, made, &w->alphabet, out, &w->reason));
+    return done(
+        w, pith_json_write_automaton(w->schema->text, made, &w->alphabet, false, out, &w->reason));
 }
 
 /* ---- the short ways ---- */
@@ -319,6 +328,7 @@ static bool with_names(work *w, uint32_t set, uint32_t literal, pith_automaton *
         const pith_schema_shape *s = &schema->shapes[names.first_shape + i];
         if (s->kind != PITH_SHAPE_STRING && s->kind != PITH_SHAPE_VALUES) continue;
         if (s->kind == PITH_SHAPE_STRING && s->against.n > 0) {
+            pith_automaton_deinit(&any);
             return pith_schema_fail(&schema->tree, PITH_ERROR_UNSUPPORTED, s->node, PITH_WORD_NONE,
                                     "not and oneOf are not supported for keys");
         }

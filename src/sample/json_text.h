@@ -55,10 +55,10 @@ pith_grammar_node pith_json_write_set(pith_json_text *text, const pith_code_set 
 pith_grammar_node pith_json_write_string(pith_json_text *text, const char *data, size_t size);
 pith_grammar_node pith_json_write_lengths(pith_json_text *text, uint32_t min, uint32_t max);
 pith_grammar_node pith_json_quote(pith_json_text *text, pith_grammar_node content);
-/* The strings that the automaton accepts (with quotes). */
+/* The strings that the automaton accepts, with quotes, or `plain` as they are. */
 pith_status pith_json_write_automaton(pith_json_text *text, const pith_automaton *automaton,
-                                      const pith_alphabet *alphabet, pith_grammar_node *out,
-                                      pith_error *error);
+                                      const pith_alphabet *alphabet, bool plain,
+                                      pith_grammar_node *out, pith_error *error);
 /* A whole value as it stands. */
 pith_grammar_node pith_json_write_value(pith_json_text *text, const json_t *value);
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { N_PIECES = 24, N_VOCAB = 256 + N_PIECES, MOST_TEXT = 200, MEMORY = 1 << 20 };
+enum { N_PIECES = 24, N_VOCAB = 256 + N_PIECES, MOST_TEXT = 80, MEMORY = 1 << 20 };
 
 static void check(bool good) {
     if (!good) __builtin_trap();

@@ -110,8 +110,14 @@ static json_t *answer(walker *w, const json_t *request, double compile_ms) {
 
 static pith_status compile_tools(const json_t *tools, pith_grammar **out, pith_error *error) {
     const char *choice = json_string_value(json_object_get(tools, "choice"));
+    const char *name = json_string_value(json_object_get(tools, "format"));
+    const pith_tool_format *format = NULL;
+    for (size_t i = 0; format == NULL && pith_tool_format_get(i) != NULL; i++)
+        if (name && strcmp(pith_tool_format_get(i)->name, name) == 0)
+            format = pith_tool_format_get(i);
+    if (format == NULL) return pith_fail(error, PITH_ERROR_UNSUPPORTED, "no such format");
     char *dump = json_dumps(json_object_get(tools, "list"), 0);
-    pith_tool_rules rules = {.format = json_string_value(json_object_get(tools, "format")),
+    pith_tool_rules rules = {.format = format,
                              .choice = choice == NULL                    ? PITH_TOOLS_AUTO
                                        : strcmp(choice, "required") == 0 ? PITH_TOOLS_REQUIRED
                                                                          : PITH_TOOLS_NONE,

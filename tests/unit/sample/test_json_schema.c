@@ -752,6 +752,13 @@ static const char tools[] = "[{\"type\":\"function\",\"function\":{\"name\":\"ge
                             "{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}}},{\"type\":"
                             "\"function\",\"function\":{\"name\":\"now\"}}]";
 
+static const pith_tool_format *format_of(const char *name) {
+    for (size_t i = 0; pith_tool_format_get(i) != NULL; i++)
+        if (strcmp(pith_tool_format_get(i)->name, name) == 0) return pith_tool_format_get(i);
+    fail_msg("no format %s", name);
+    return NULL;
+}
+
 static byte_grammar open_tools(const char *text, pith_tool_rules rules) {
     byte_grammar g = {0};
     (void)pith_grammar_from_tools(text, strlen(text), &rules, &g.grammar, &g.error);
@@ -777,7 +784,7 @@ static void check_reply(pith_tool_rules rules, const char *const *good, const ch
 
 static void test_tool_calls_obey_their_schema(void **state) {
     (void)state;
-    pith_tool_rules rules = {.format = "hermes"};
+    pith_tool_rules rules = {.format = format_of("hermes")};
     check_reply(rules, TEXTS("", "hello <tool", GET, NOW, "I look.\n" GET),
                 TEXTS(BAD, "x" BAD, GET "\n" NOW, GET " and", "<tool_call>",
                       "<tool_call>\n{\"name\": \"other\", \"arguments\": {}}\n</tool_call>"));
@@ -789,39 +796,165 @@ static void test_tool_calls_obey_their_schema(void **state) {
     check_reply(rules, TEXTS(NOW), TEXTS(GET));
     rules.choice = PITH_TOOLS_NONE;
     check_reply(rules, TEXTS("", "hello", "<tool_cal"), TEXTS(NOW, "<tool_call>"));
-    rules = (pith_tool_rules){
-        .format = "hermes", .choice = PITH_TOOLS_REQUIRED, .thought_end = "</think>"};
-    check_reply(rules, TEXTS("<think>hm <tool_call></think>\n\n" NOW, "</think>" NOW), TEXTS(NOW));
+}
+
+static void test_thoughts_come_before_calls(void **state) {
+    (void)state;
+    pith_tool_format format = *format_of("hermes");
+    format.thought_begin = "<think>";
+    format.thought_end = "</think>";
+    pith_tool_rules rules = {.format = &format, .choice = PITH_TOOLS_REQUIRED, .in_thought = true};
+    check_reply(rules, TEXTS("hm <tool_call></think>\n\n" NOW, "</think>" NOW), TEXTS(NOW));
+    rules.in_thought = false;
+    check_reply(rules, TEXTS(NOW, "<think>hm <tool_call></think>\n\n" NOW, "<think></think>" NOW),
+                TEXTS("</think>" NOW, "hm</think>" NOW, "<think>" NOW));
+    rules.choice = PITH_TOOLS_AUTO;
+    check_reply(rules,
+                TEXTS("", "hello <tool", NOW, "x" NOW, " <thin", "<think>a</think>b" NOW,
+                      "<table>" NOW, "a <think> b", "<think>a</think>"),
+                TEXTS("<think>hm", "<think>hm " NOW, " \n<think>" NOW, "<think>" NOW, "x" NOW "y"));
+    rules.choice = PITH_TOOLS_NONE;
+    check_reply(rules, TEXTS("", "<think>" NOW "</think>", "<t"), TEXTS(NOW, "<think>", "x" NOW));
+    format = *format_of("llama3");
+    format.thought_begin = "<think>";
+    format.thought_end = "</think>";
+    rules.choice = PITH_TOOLS_AUTO;
+    check_reply(rules,
+                TEXTS("", "hello", "{\"name\": \"now\", \"parameters\": {}}",
+                      "<think>{</think>{\"name\": \"now\", \"parameters\": {}}"),
+                TEXTS(" {", "{hello", "<think>"));
+}
+
+/* ---- tools whose marks are tokens ---- */
+
+enum { OPEN_ID = 257, CLOSE_ID = 258, N_TOKENS = 259 };
+
+/* <tool_call> is a control token, which has no text; </tool_call> one with a text. */
+static int32_t find_mark(void *user, const char *text, size_t size) {
+    (void)user;
+    if (size == 11 && memcmp(text, "<tool_call>", size) == 0) return OPEN_ID;
+    return size == 12 && memcmp(text, "</tool_call>", size) == 0 ? CLOSE_ID : -1;
+}
+
+static pith_matcher *open_token_matcher(pith_token_trie **trie, pith_tool_choice choice) {
+    static char bytes[256];
+    pith_span pieces[N_TOKENS] = {{NULL, 0}};
+    bool is_end[N_TOKENS] = {false};
+    for (int i = 0; i < 256; i++) {
+        bytes[i] = (char)i;
+        pieces[i] = (pith_span){&bytes[i], 1};
+    }
+    pieces[CLOSE_ID] = pith_span_of("</tool_call>");
+    is_end[256] = true;
+    pith_grammar *grammar = NULL;
+    pith_matcher *matcher = NULL;
+    pith_grammar_tokens tokens = {NULL, find_mark};
+    pith_tool_rules rules = {.format = format_of("hermes"), .choice = choice, .tokens = &tokens};
+    pith_error error;
+    if (pith_token_trie_new(pieces, is_end, N_TOKENS, trie, &error) != PITH_OK ||
+        pith_grammar_from_tools(tools, strlen(tools), &rules, &grammar, &error) != PITH_OK ||
+        pith_matcher_new(grammar, *trie, 1 << 22, &matcher, &error) != PITH_OK)
+        fail_msg("%s", error.text);
+    pith_grammar_drop(grammar);
+    return matcher;
+}
+
+static void accept_text(pith_matcher *matcher, const char *text) {
+    for (; *text; text++)
+        if (!pith_matcher_accept(matcher, (uint8_t)*text)) fail_msg("not at: %s", text);
+}
+
+static void test_marks_that_are_tokens_are_written_as_tokens(void **state) {
+    (void)state;
+    pith_token_trie *trie = NULL;
+    pith_matcher *matcher = open_token_matcher(&trie, PITH_TOOLS_AUTO);
+    accept_text(matcher, "I look. <tool_call");
+    assert_false(pith_matcher_allows(matcher, '>')); /* no text spells the mark */
+    assert_true(pith_matcher_allows(matcher, OPEN_ID));
+    assert_false(pith_matcher_allows(matcher, CLOSE_ID) && pith_matcher_may_end(matcher) == false);
+    assert_true(pith_matcher_accept(matcher, OPEN_ID));
+    assert_false(pith_matcher_may_end(matcher));
+    accept_text(matcher, "\n{\"name\": \"get\", \"arguments\": {\"n\": 12}}\n");
+    assert_false(pith_matcher_allows(matcher, '<'));
+    const uint32_t *mask = pith_matcher_mask(matcher);
+    for (int32_t id = 0; id < N_TOKENS; id++)
+        assert_int_equal(mask[id / 32] >> (id % 32) & 1, id == CLOSE_ID);
+    assert_true(pith_matcher_accept(matcher, CLOSE_ID));
+    assert_true(pith_matcher_may_end(matcher));
+    pith_matcher_free(matcher);
+    pith_token_trie_free(trie);
+    matcher = open_token_matcher(&trie, PITH_TOOLS_REQUIRED);
+    mask = pith_matcher_mask(matcher);
+    for (int32_t id = 0; id < N_TOKENS; id++)
+        assert_int_equal(mask[id / 32] >> (id % 32) & 1, id == OPEN_ID);
+    pith_matcher_free(matcher);
+    pith_token_trie_free(trie);
+    matcher = open_token_matcher(&trie, PITH_TOOLS_NONE);
+    assert_false(pith_matcher_allows(matcher, OPEN_ID));
+    pith_matcher_free(matcher);
+    pith_token_trie_free(trie);
+}
+
+static void test_formats_are_known_by_templates(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *name;
+    } cases[] = {
+        {"{{ '<tool_call>' }} {\"name\": \"x\", \"arguments\": {}}", "hermes"},
+        {"<tool_call><function=x> \"arguments\"", NULL},
+        {"<tool_call>x<arg_key> \"arguments\"", NULL},
+        {"[TOOL_CALLS] [", "mistral"},
+        {"[TOOL_CALLS]name[ARGS]", NULL},
+        {"<|tool_call|> <|/tool_call|>", "phi4-mini"},
+        {"<|tool_call|>", "granite3"},
+        {"<｜tool▁calls▁begin｜> ```json", "deepseek3"},
+        {"<｜tool▁calls▁begin｜>", "deepseek3.1"},
+        {"\"parameters\": dictionary of argument name and its value", "llama3"},
+        {"{{ messages }}", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const pith_tool_format *found = pith_tool_format_find(cases[i].text);
+        const char *name = found ? found->name : NULL;
+        if ((name == NULL) != (cases[i].name == NULL) || (name && strcmp(name, cases[i].name) != 0))
+            fail_msg("%s: %s", cases[i].text, name ? name : "none");
+    }
+    assert_null(pith_tool_format_find(NULL));
+    pith_tool_format format = {0};
+    pith_tool_format_thought("x<think>y</think>", &format);
+    assert_string_equal(format.thought_begin, "<think>");
+    assert_string_equal(format.thought_end, "</think>");
+    pith_tool_format_thought("x", &format);
+    assert_null(format.thought_end);
 }
 
 static void test_tool_formats(void **state) {
     (void)state;
-    check_reply((pith_tool_rules){.format = "llama3"},
+    check_reply((pith_tool_rules){.format = format_of("llama3")},
                 TEXTS("hello", "{\"name\": \"now\", \"parameters\": {}}"),
                 TEXTS("{hello", "{\"name\": \"get\", \"parameters\": {}}"));
-    check_reply((pith_tool_rules){.format = "mistral", .parallel = true},
+    check_reply((pith_tool_rules){.format = format_of("mistral"), .parallel = true},
                 TEXTS("[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}}, {\"name\": \"get\", "
                       "\"arguments\":"
                       " {\"n\": 1}}]"),
                 TEXTS("[TOOL_CALLS][]"));
-    check_reply((pith_tool_rules){.format = "granite3"},
+    check_reply((pith_tool_rules){.format = format_of("granite3")},
                 TEXTS("<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]"), NONE);
-    check_reply((pith_tool_rules){.format = "phi4-mini"},
+    check_reply((pith_tool_rules){.format = format_of("phi4-mini")},
                 TEXTS("<|tool_call|>{\"name\": \"now\", \"arguments\": {}}<|/tool_call|>"), NONE);
     check_reply(
-        (pith_tool_rules){.format = "deepseek3.1"},
+        (pith_tool_rules){.format = format_of("deepseek3.1")},
         TEXTS("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>"
               "<｜tool▁calls▁end｜>"),
         NONE);
     check_reply(
-        (pith_tool_rules){.format = "deepseek3"},
+        (pith_tool_rules){.format = format_of("deepseek3")},
         TEXTS(
             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get\n```json\n{\"n\":"
             " 3}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
         NONE);
     size_t n = 0;
-    for (; pith_tool_format_name(n) != NULL; n++) {
-        byte_grammar g = open_tools(tools, (pith_tool_rules){.format = pith_tool_format_name(n)});
+    for (; pith_tool_format_get(n) != NULL; n++) {
+        byte_grammar g = open_tools(tools, (pith_tool_rules){.format = pith_tool_format_get(n)});
         assert_non_null(g.grammar);
         byte_grammar_close(&g);
     }
@@ -836,9 +969,14 @@ static void check_tools_refused(const char *text, pith_tool_rules rules, const c
 
 static void test_tools_that_are_refused(void **state) {
     (void)state;
-    pith_tool_rules rules = {.format = "hermes"};
-    check_tools_refused(tools, (pith_tool_rules){.format = "xml"}, "\"xml\"");
-    check_tools_refused(tools, (pith_tool_rules){.format = "hermes", .only = "other"}, "other");
+    pith_tool_rules rules = {.format = format_of("hermes")};
+    pith_tool_format none = {.name = "none"};
+    check_tools_refused(tools, (pith_tool_rules){.format = &none}, "in the middle");
+    check_tools_refused(
+        tools, (pith_tool_rules){.format = format_of("hermes"), .choice = (pith_tool_choice)3},
+        "3 is no choice");
+    check_tools_refused(tools, (pith_tool_rules){.format = format_of("hermes"), .only = "other"},
+                        "other");
     check_tools_refused("[]", rules, "1 to 4096");
     check_tools_refused("{}", rules, "1 to 4096");
     check_tools_refused("[3]", rules, "tools[0]");
@@ -936,6 +1074,9 @@ int main(void) {
         cmocka_unit_test(test_large_schemas_are_compiled),
         cmocka_unit_test(test_tool_calls_obey_their_schema),
         cmocka_unit_test(test_tool_formats),
+        cmocka_unit_test(test_thoughts_come_before_calls),
+        cmocka_unit_test(test_marks_that_are_tokens_are_written_as_tokens),
+        cmocka_unit_test(test_formats_are_known_by_templates),
         cmocka_unit_test(test_tools_that_are_refused),
         cmocka_unit_test(test_no_failed_allocation_is_taken_for_success),
     };

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Promises of pith.h at pith_message: replies are taken apart the same however they arrive, calls in the form of the format become
+ * calls with the arguments as written, and what is none stays content, whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "chat/chat.h"
+#include "support/failing_memory.h"
+
+static const pith_tool_format hermes = {.marker = "<tool_call>",
+                                        .open = "<tool_call>\n",
+                                        .close = "\n</tool_call>",
+                                        .between = "\n",
+                                        .arguments = "arguments",
+                                        .thought_begin = "<think>",
+                                        .thought_end = "</think>"};
+static const pith_tool_format mistral = {.marker = "[TOOL_CALLS]",
+                                         .begin = "[TOOL_CALLS][",
+                                         .between = ", ",
+                                         .end = "]",
+                                         .arguments = "arguments"};
+static const pith_tool_format llama3 = {.marker = "", .arguments = "parameters", .single = true};
+static const pith_tool_format deepseek = {.marker = "<calls>",
+                                          .begin = "<calls>",
+                                          .open = "<call>function<sep>",
+                                          .middle = "\n```json\n",
+                                          .close = "\n```</call>",
+                                          .between = "\n",
+                                          .end = "</calls>"};
+
+/* The whole of a reader as one text: content|reasoning|name(arguments)... */
+static char *tell(const pith_reply_reader *reader) {
+    pith_buffer out = {0};
+    pith_span content = pith_reply_reader_content(reader);
+    pith_span thought = pith_reply_reader_reasoning(reader);
+    pith_tool_call call;
+    pith_buffer_append(&out, content.data, content.size);
+    pith_buffer_append_text(&out, "|");
+    pith_buffer_append(&out, thought.data, thought.size);
+    pith_buffer_append_text(&out, "|");
+    for (size_t i = 0; pith_reply_reader_call(reader, i, &call); i++)
+        pith_buffer_append_format(&out, "%s(%s)", call.name, call.arguments);
+    assert_false(out.failed);
+    return out.data;
+}
+
+static pith_reply_reader *open_reader(const pith_tool_format *format, bool in_thought) {
+    pith_reply_reader *reader = NULL;
+    assert_int_equal(pith_reply_reader_new(format, in_thought, &reader, NULL), PITH_OK);
+    return reader;
+}
+
+static void push(pith_reply_reader *reader, const char *text, size_t size, bool at_end) {
+    assert_int_equal(pith_reply_reader_push(reader, (pith_span){text, size}, at_end, NULL),
+                     PITH_OK);
+}
+
+static void expect(const pith_tool_format *format, bool in_thought, const char *text,
+                   const char *expected, size_t first, size_t step) {
+    pith_reply_reader *reader = open_reader(format, in_thought);
+    size_t size = strlen(text);
+    push(reader, text, first, false);
+    for (size_t at = first; at < size; at += step)
+        push(reader, text + at, size - at < step ? size - at : step, false);
+    push(reader, "", 0, true);
+    char *told = tell(reader);
+    if (strcmp(told, expected) != 0)
+        fail_msg("%s\n cut at %zu, then by %zu:\n %s\n expected\n %s", text, first, step, told,
+                 expected);
+    pith_free(told);
+    pith_reply_reader_free(reader);
+}
+
+/* Cut in every two parts, and in pieces of 1, 2, 3, 7. */
+static void reads(const pith_tool_format *format, bool in_thought, const char *text,
+                  const char *expected) {
+    static const size_t steps[] = {1, 2, 3, 7};
+    const size_t size = strlen(text);
+    for (size_t i = 0; i <= size; i++) expect(format, in_thought, text, expected, i, size + 1);
+    for (size_t i = 0; i < 4; i++) expect(format, in_thought, text, expected, 0, steps[i]);
+}
+
+#define CALL "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": [1, 2.50]}}\n</tool_call>"
+#define DONE "f({\"a\": [1, 2.50]})"
+
+static void test_calls_are_taken_out_of_the_text(void **state) {
+    (void)state;
+    reads(&hermes, false, "", "||");
+    reads(&hermes, false, "hello\n", "hello\n||");
+    reads(&hermes, false, CALL, "||" DONE);
+    reads(&hermes, false, "I look.\n\n" CALL "\n" CALL "\n", "I look.||" DONE DONE);
+    reads(&hermes, false, CALL "\n and more ", "and more ||" DONE);
+    reads(&hermes, false, "a <tool b </tool_call> c", "a <tool b </tool_call> c||");
+    reads(&hermes, false,
+          "<tool_call>{\"arguments\":{\"s\":\"}\\\"]{\"} , \"name\":\"g\\u0041\"}</tool_call>",
+          "||gA({\"s\":\"}\\\"]{\"})");
+    reads(&hermes, false, "<tool_call>{\"name\":\"now\"}</tool_call>", "||now({})");
+}
+
+static void test_what_is_no_call_stays_content(void **state) {
+    (void)state;
+    static const char *const none[] = {
+        "<tool_call>",
+        "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1",
+        "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}",
+        "<tool_call>\n{\"name\": \"f\", \"arguments\": 3}\n</tool_call>",
+        "<tool_call>\n{\"name\": 3, \"arguments\": {}}\n</tool_call>",
+        "<tool_call>\n{\"name\": \"f\" \"arguments\": {}}\n</tool_call>",
+        "<tool_call>\n{]\n</tool_call>",
+        "<tool_call> I mean it </tool_call>",
+        "so <tool_call> <tool_call",
+    };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        char expected[200];
+        snprintf(expected, sizeof expected, "%s||", none[i]);
+        reads(&hermes, false, none[i], expected);
+    }
+    reads(&hermes, false, "x <tool_call>" CALL, "x <tool_call>||" DONE);
+    reads(&hermes, false, CALL "<tool_call>{", "<tool_call>{||" DONE);
+}
+
+static void test_thoughts(void **state) {
+    (void)state;
+    reads(&hermes, false, "<think>\nhm " CALL "\n</think>\n\nyes", "yes|hm " CALL "|");
+    reads(&hermes, false, "\n<think></think>" CALL, "||" DONE);
+    reads(&hermes, true, "hm</think> yes", "yes|hm|");
+    reads(&hermes, true, "hm </thi", "|hm </thi|");
+    reads(&hermes, false, "<thin", "<thin||");
+    reads(&hermes, false, " <thi</think>", " <thi</think>||");
+    reads(&hermes, false, "a <think>b</think>", "a <think>b</think>||");
+    pith_tool_format thoughts = {.thought_begin = "<think>", .thought_end = "</think>"};
+    reads(&thoughts, false, "<think>a</think>{\"b\": 1} <tool_call>", "{\"b\": 1} <tool_call>|a|");
+}
+
+static void test_a_lot_of_space_is_no_beginning(void **state) {
+    (void)state;
+    char text[200], expected[204];
+    for (int n = 63; n <= 66; n++) {
+        snprintf(text, sizeof text, "%*s<think>a</think>b", n, "");
+        snprintf(expected, sizeof expected, n > 64 ? "%s||" : "b|a|", text);
+        reads(&hermes, false, text, expected);
+        snprintf(text, sizeof text, "%*s{\"name\": \"f\"}", n, "");
+        snprintf(expected, sizeof expected, n > 64 ? "%s||" : "||f({})", text);
+        reads(&llama3, false, text, expected);
+    }
+}
+
+static void test_other_formats(void **state) {
+    (void)state;
+    reads(&mistral, false,
+          "x [TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": "
+          "{\"a\": {}}}]",
+          "x||f({})g({\"a\": {}})");
+    reads(&mistral, false, "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}}, oops",
+          ", oops||f({})");
+    reads(&mistral, false, "[TOOL_CALLS][]", "[TOOL_CALLS][]||");
+    reads(&llama3, false, "{\"name\": \"f\", \"parameters\": {\"a\": 1}}", "||f({\"a\": 1})");
+    reads(&llama3, false, " {\"name\": 1}", " {\"name\": 1}||");
+    reads(&llama3, false, "see {\"name\": \"f\", \"parameters\": {}}",
+          "see {\"name\": \"f\", \"parameters\": {}}||");
+    reads(&deepseek, false,
+          "x<calls><call>function<sep>f\n```json\n{\"a\": 1}\n```</call>\n<call>function<sep>g\n"
+          "```json\n{}\n```</call></calls>y",
+          "xy||f({\"a\": 1})g({})");
+    reads(&deepseek, false, "<calls><call>function<sep>f g\n```json\n{}\n```</call></calls>",
+          "<calls><call>function<sep>f g\n```json\n{}\n```</call></calls>||");
+}
+
+static void test_long_replies_take_linear_time(void **state) {
+    (void)state;
+    enum { N = 200000 };
+    pith_reply_reader *reader = open_reader(&hermes, false);
+    for (int i = 0; i < N; i++) push(reader, i % 2 ? " " : "\n", 1, false);
+    push(reader, "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"", 45, false);
+    for (int i = 0; i < N; i++) push(reader, "<", 1, false);
+    push(reader, "\"}}", 3, false);
+    for (int i = 0; i < N; i++) push(reader, " ", 1, false);
+    push(reader, "</tool_call>", 12, true);
+    assert_int_equal(pith_reply_reader_n_calls(reader), 1);
+    assert_int_equal(pith_reply_reader_content(reader).size, N - 64);
+    pith_reply_reader_free(reader);
+}
+
+static void test_depth_is_limited(void **state) {
+    (void)state;
+    pith_buffer text = {0};
+    pith_buffer_append_text(&text, "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": ");
+    for (int i = 0; i < 100000; i++) pith_buffer_append_text(&text, "[");
+    for (int i = 0; i < 100000; i++) pith_buffer_append_text(&text, "]");
+    pith_buffer_append_text(&text, "}}</tool_call>");
+    pith_reply_reader *reader = open_reader(&hermes, false);
+    push(reader, text.data, text.size, true);
+    assert_int_equal(pith_reply_reader_n_calls(reader), 0);
+    assert_int_equal(pith_reply_reader_content(reader).size, text.size);
+    pith_reply_reader_free(reader);
+    pith_buffer_deinit(&text);
+}
+
+static void test_no_failed_allocation_loses_text_unnoticed(void **state) {
+    (void)state;
+    static const char text[] = "a " CALL " b <think>" CALL "c";
+    for (uint64_t i = 0, n = 1; i <= n; i++) {
+        pith_reply_reader *reader = NULL;
+        memory_watch_reset(i);
+        pith_status status = pith_reply_reader_new(&hermes, false, &reader, NULL);
+        for (size_t k = 0; k < sizeof text && status == PITH_OK; k += 5) {
+            size_t size = sizeof text - 1 - k < 5 ? sizeof text - 1 - k : 5;
+            status = pith_reply_reader_push(reader, (pith_span){text + k, size}, size < 5, NULL);
+        }
+        if (i == 0) n = memory_watch.n_requests;
+        memory_watch_reset(0);
+        if (i == 0) assert_int_equal(status, PITH_OK);
+        if (status == PITH_OK) {
+            char *told = tell(reader);
+            assert_string_equal(told, "ab <think>c||" DONE DONE);
+            pith_free(told);
+        } else {
+            assert_int_equal(status, PITH_ERROR_MEMORY);
+        }
+        pith_reply_reader_free(reader);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls_are_taken_out_of_the_text),
+        cmocka_unit_test(test_what_is_no_call_stays_content),
+        cmocka_unit_test(test_thoughts),
+        cmocka_unit_test(test_a_lot_of_space_is_no_beginning),
+        cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_long_replies_take_linear_time),
+        cmocka_unit_test(test_depth_is_limited),
+        cmocka_unit_test(test_no_failed_allocation_loses_text_unnoticed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
