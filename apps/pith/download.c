@@ -270,9 +270,8 @@ static pith_status check_model(download_job *job) {
         pith_file_close(file);
         return PITH_OK;
     }
-    if (job->facts.digest[0]) {
-        fprintf(stderr, "note: %s is what its publisher says, but pith cannot read it\n",
-                job->what->file);
+    if (job->facts.digest[0] || error.status != PITH_ERROR_FORMAT) {
+        fprintf(stderr, "note: %s is kept, but this pith cannot read it\n", job->what->file);
         return PITH_OK;
     }
     const char *why = strstr(error.text, ".part: "); /* the name of the part says nothing */

@@ -43,10 +43,12 @@ def digest(data):
 
 
 def big_model(size, seed=1):
-    """A GGUF file of about `size` bytes: the tiny model and a long value of noise."""
+    """A GGUF file of about `size` bytes: the tiny model and long values of noise."""
     gguf = tiny_gguf.Gguf(TINY)
     noise = random.Random(seed).randbytes(size // 128 * 128)
-    gguf.keys["test.noise"] = (tiny_gguf.ARRAY, struct.pack("<IQ", 0, len(noise)) + noise)
+    for at in range(0, len(noise), 1 << 25):
+        piece = noise[at:at + (1 << 25)]
+        gguf.keys[f"test.noise{at >> 25}"] = (tiny_gguf.ARRAY, struct.pack("<IQ", 0, len(piece)) + piece)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "big.gguf")
         tiny_gguf.write(path, gguf.keys, gguf.tensors)
