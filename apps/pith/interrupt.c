@@ -17,13 +17,14 @@
 /* A signal handler can only reach file scope; these are the program's, not the library's. */
 static pith_session *volatile watched;
 static volatile sig_atomic_t n_interrupts;
+static volatile sig_atomic_t is_counted; /* by work that looks at pith_cli_interrupted */
 
 static void on_interrupt(int signal_number) {
     pith_session *session = watched;
     n_interrupts = n_interrupts + 1;
-    if (session && n_interrupts == 1) {
+    if ((session || is_counted) && n_interrupts == 1) {
         signal(signal_number, on_interrupt); /* some systems forget the handler */
-        pith_session_cancel(session);
+        if (session) pith_session_cancel(session);
         return;
     }
     signal(signal_number, SIG_DFL);
@@ -47,6 +48,16 @@ void pith_cli_end_watch(pith_session *session) {
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         if (signal(ends[i], session ? on_interrupt : SIG_DFL) == SIG_IGN)
             signal(ends[i], SIG_IGN); /* nohup */
+}
+
+void pith_cli_interrupt_count(bool on) {
+    n_interrupts = 0;
+    is_counted = on;
+    signal(SIGINT, on ? on_interrupt : SIG_DFL);
+}
+
+bool pith_cli_interrupted(void) {
+    return is_counted && n_interrupts > 0;
 }
 
 #if defined(SIGBUS)

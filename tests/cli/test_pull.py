@@ -531,6 +531,23 @@ def case_killed_pull_goes_on():
         expect(server.sent - before <= len(MODEL) - row["pulled_bytes"] + 1024, server.sent - before, row)
 
 
+def case_interrupted_pull_keeps_every_byte():
+    if WINE:
+        raise Skip("signals are POSIX")
+    with Home() as home, BadServer({"/m.gguf": Served(MODEL, pause=0.1)}) as server:
+        process = home.start("pull", server.url("/m.gguf"), "--part", "200k", "--connections", "2")
+        wait_for(lambda: server.sent > 400_000)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        expect(process.returncode == 1 and out == b"" and b"is kept" in err, process.returncode, err)
+        row, = home.list()
+        expect(row["partial"] is True and row["pulled_bytes"] >= 300_000, row)
+        server.paths["/m.gguf"].pause = 0
+        result = succeeds(home.pull(server.url("/m.gguf"), "--json")).json
+        expect(result["resumed_bytes"] == row["pulled_bytes"] and result["transferred_bytes"] <= len(MODEL) - row["pulled_bytes"] + 1024, result, row)
+        home.has_model("m.gguf", MODEL)
+
+
 def case_damaged_state_is_no_harm():
     for damage in (b"", b"{", b"[]", b'{"bytes": 1, "done": [99999999999]}', None):
         with Home() as home:
