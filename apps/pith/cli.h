@@ -216,6 +216,9 @@ void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the defau
 void pith_cli_interrupt_watch_all(pith_session *const *sessions, size_t n);
 /* The same for whatever asks the program to end: for work that has something to clear away. */
 void pith_cli_end_watch(pith_session *session);
+/* For work without a session: from now on the first Ctrl-C only makes pith_cli_interrupted true. */
+void pith_cli_interrupt_count(bool on);
+bool pith_cli_interrupted(void);
 /* A file that was cut short while it is mapped becomes a sentence and exit code 1. */
 void pith_cli_watch_faults(void);
 

@@ -270,7 +270,7 @@ static pith_status check_model(download_job *job) {
         pith_file_close(file);
         return PITH_OK;
     }
-    if (job->facts.digest[0] || error.status != PITH_ERROR_FORMAT) {
+    if (job->facts.digest[0] || error.status == PITH_ERROR_LIMIT) {
         fprintf(stderr, "note: %s is kept, but this pith cannot read it\n", job->what->file);
         return PITH_OK;
     }

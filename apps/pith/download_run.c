@@ -73,6 +73,13 @@ struct run_state {
     pith_error *error;
 };
 
+/* For messages of what ends a run early. */
+static const char *what_stays(const run_state *state) {
+    return state->run->ranges
+               ? "what came so far is kept, pull again to go on"
+               : "nothing could be kept, since this server cannot begin in the middle of a file";
+}
+
 static void end_run(run_state *state, pith_cli_run_end end) {
     if (!state->ended) state->end = end;
     state->ended = true;
@@ -197,13 +204,11 @@ static void fill_slots(run_state *state) {
 static void fail_disk(run_state *state) {
     const char *target = state->run->what->target;
     int code = state->disk_code;
-    pith_fail(state->error, PITH_ERROR_IO,
-              "%.120s cannot be written: %s; what came so far is kept, pull again when there is "
-              "room",
-              target,
+    pith_fail(state->error, PITH_ERROR_IO, "%.120s cannot be written: %s; %s", target,
               code == ENOSPC  ? "the disk is full"
               : code == EFBIG ? "the file is larger than the system allows"
-                              : strerror(code));
+                              : strerror(code),
+              what_stays(state));
     end_run(state, PITH_CLI_RUN_FAILED);
 }
 
@@ -212,10 +217,10 @@ static void fail_transfer(run_state *state, const run_slot *slot, CURLcode code)
     const pith_cli_parts *parts = state->run->parts;
     if (code == CURLE_OK && slot->verdict != IS_STATUS)
         pith_fail(state->error, PITH_ERROR_IO,
-                  "%s: the server sends %" PRIu64 " of %" PRIu64 " bytes and no more, %d times; "
-                  "what came is kept",
+                  "%.80s: the server sends %" PRIu64 " of %" PRIu64
+                  " bytes and no more, %d times; %s",
                   state->run->what->file, pith_cli_parts_come(parts), parts->facts.total,
-                  (int)state->patience.limit + 1);
+                  (int)state->patience.limit + 1, what_stays(state));
     else
         (void)pith_cli_fetch_explain(&slot->request, &slot->answer, code, state->error);
     end_run(state, PITH_CLI_RUN_FAILED);
@@ -336,6 +341,11 @@ static void move_bytes(run_state *state) {
     state->progress.waiting_ms = pith_cli_patience_left(&state->patience);
     pith_cli_pull_progress_step(&state->progress, pith_cli_parts_come(state->run->parts),
                                 state->run->parts->facts.total);
+    if (pith_cli_interrupted()) {
+        pith_fail(state->error, PITH_ERROR_CANCELLED, "%.80s: stopped; %s", state->run->what->file,
+                  what_stays(state));
+        end_run(state, PITH_CLI_RUN_FAILED);
+    }
     int wait = pith_cli_patience_left(&state->patience);
     bool may_fill =
         next_part(state) < state->run->parts->n && wait == 0 && (size_t)running < state->n_slots;
@@ -360,7 +370,9 @@ pith_cli_run_end pith_cli_run_parts(pith_cli_run *run, pith_error *error) {
     state->patience = (pith_cli_patience){.limit = run->what->tries};
     state->progress = pith_cli_pull_progress_start(run->what->file);
     state->saved_ns = pith_clock_ns();
+    pith_cli_interrupt_count(true);
     while (!state->ended && !is_whole(state)) move_bytes(state);
+    pith_cli_interrupt_count(false);
     for (size_t i = 0; i < SLOT_LIMIT; i++) free_slot(&state->slots[i]);
     pith_cli_pull_progress_end(&state->progress);
     if (!state->ended) state->end = PITH_CLI_RUN_WHOLE;

@@ -394,6 +394,9 @@ static CURLcode perform_patiently(const pith_cli_request *request, fetch_sink *s
         if (answer->too_large || !pith_cli_fetch_may_repeat(code, answer->status) ||
             !pith_cli_patience_take(&patience, answer->retry_after))
             return code;
+        if (answer->retry_after > 1)
+            fprintf(stderr, "note: %s asks to wait for %ld s\n", answer->origin,
+                    answer->retry_after);
         pith_cli_sleep(pith_cli_patience_left(&patience));
     }
 }

