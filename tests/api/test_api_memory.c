@@ -58,6 +58,7 @@ static void no_logprobs(void *user, int32_t id, double logprob, const pith_logpr
 static pith_status use_model(const char *path, pith_load load, pith_error *error) {
     pith_model_options open = {.size = sizeof open, .load = load, .n_threads = 1};
     pith_engine_options options = {.size = sizeof options, .n_ctx = 64, .n_threads = 1};
+    const char *const banned[] = {"e", "aaa"};
     pith_generate_options reply = {.size = sizeof reply,
                                    .max_tokens = 3,
                                    .ignore_end = true,
@@ -206,7 +207,9 @@ static void tokens_ask_for_nothing(void **state) {
                                    .ignore_end = true,
                                    .show_control = true,
                                    .on_text = count_requests,
-                                   .user = &c};
+                                   .user = &c,
+                                   .banned = banned,
+                                   .n_banned = 2};
     pith_generation made;
     int32_t ids[2] = {1, 2};
     (void)state;
