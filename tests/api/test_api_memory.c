@@ -63,7 +63,9 @@ static pith_status use_model(const char *path, pith_load load, pith_error *error
                                    .max_tokens = 3,
                                    .ignore_end = true,
                                    .on_logprobs = no_logprobs,
-                                   .n_logprobs = 3};
+                                   .n_logprobs = 3,
+                                   .banned = banned,
+                                   .n_banned = 2};
     pith_sampler_options sampling = {
         .size = sizeof sampling, .temperature = 1, .repeat_penalty = 1.1f, .dry_multiplier = 1};
     pith_model *model = NULL;
@@ -200,6 +202,7 @@ static void tokens_ask_for_nothing(void **state) {
                                      .top_p = 0.95f,
                                      .repeat_penalty = 1.1f,
                                      .seed = 5};
+    const char *const banned[] = {"e", "aaa"};
     pith_generate_options reply = {.size = sizeof reply,
                                    .max_tokens = 100,
                                    .stops = stops,
