@@ -69,6 +69,7 @@ static void close_fixture(fixture *f) {
     for (int i = 0; i < N_SESSIONS; i++) pith_sample_free(f->samplers[i]);
     pith_grammar_drop(f->grammar);
     pith_engine_close(f->engine);
+    pith_model_drop_trie(f->model);
     pith_model_free(f->model);
 }
 
