@@ -227,8 +227,9 @@ static pith_status check_strings(const char *name, const char *const *strings, s
                              i);
         }
         if (one.size > max_bytes) {
-            return pith_fail(error, PITH_ERROR_LIMIT, "%s: string %zu has %zu bytes, at most %zu",
-                             name, i, one.size, max_bytes);
+            return pith_fail(error, PITH_ERROR_ARGUMENT,
+                             "%s: string %zu has %zu bytes, at most %zu", name, i, one.size,
+                             max_bytes);
         }
         for (size_t at = 0; at < one.size;) {
             uint32_t code;
@@ -246,7 +247,7 @@ static pith_status check_texts(const pith_generate_options *options, pith_error 
     pith_status status = check_strings("stops", options->stops, options->n_stops, SIZE_MAX, error);
     if (status != PITH_OK) return status;
     if (options->n_banned > PITH_BANNED_MAX) {
-        return pith_fail(error, PITH_ERROR_LIMIT, "n_banned is %zu: it must be 0 to %d",
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_banned is %zu: it must be 0 to %d",
                          options->n_banned, PITH_BANNED_MAX);
     }
     return check_strings("banned", options->banned, options->n_banned, PITH_BANNED_MAX_BYTES,

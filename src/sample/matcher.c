@@ -230,7 +230,13 @@ size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity, 
     for (bool again = false;; again = true) {
         size_t n = forced_bytes(matcher, bytes, capacity, is_whole);
         if (matcher->trouble == NULL) return n;
-        if (!retries(matcher, again)) return 0;
+        bool is_tried = again || !matcher->is_full;
+        if (!is_tried) pith_matcher_collect(matcher);
+        begin(matcher);
+        if (!is_tried) continue;
+        /* A place ahead that cannot be read: the text may end before, so this is no failure. */
+        *is_whole = false;
+        return 0;
     }
 }
 

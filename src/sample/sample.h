@@ -16,6 +16,8 @@ enum {                                   /* published limits */
        PITH_SAMPLE_MAX_WINDOW = 1 << 24, /* of penalty_window and dry_window, tokens */
        PITH_SAMPLE_MAX_REWIND = PITH_SAMPLER_MAX_REWIND,
        PITH_SAMPLE_MAX_UNDO = 64,
+       PITH_SAMPLE_KEPT =
+           PITH_SAMPLE_MAX_REWIND + PITH_SAMPLE_MAX_UNDO, /* tokens before the window */
        PITH_SAMPLE_MAX_BIASES = 1 << 20,
        PITH_SAMPLE_MAX_BREAKERS = 64,
        PITH_SAMPLE_MAX_BREAKER = 64 /* bytes */

@@ -42,7 +42,7 @@ static bool allocate(pith_sampler *sampler) {
         if (!pith_dry_init(&sampler->dry, sampler->n_vocab, s->options.dry_window)) return false;
     }
     if (s->options.mirostat > 0) {
-        sampler->mu_before = pith_alloc_array(PITH_SAMPLE_MAX_REWIND, sizeof *sampler->mu_before);
+        sampler->mu_before = pith_alloc_array(PITH_SAMPLE_KEPT, sizeof *sampler->mu_before);
         if (!sampler->mu_before) return false;
     }
     return pith_history_init(&sampler->history, (size_t)window) &&
@@ -108,7 +108,7 @@ static void copy_history(pith_sampler *to, const pith_sampler *from) {
     }
     to->mu = from->mu;
     if (from->mu_before)
-        memcpy(to->mu_before, from->mu_before, PITH_SAMPLE_MAX_REWIND * sizeof *to->mu_before);
+        memcpy(to->mu_before, from->mu_before, PITH_SAMPLE_KEPT * sizeof *to->mu_before);
 }
 
 pith_status pith_sample_clone(const pith_sampler *sampler, uint64_t seed, pith_sampler **out,
@@ -153,8 +153,10 @@ int32_t pith_sample_n_vocab(const pith_sampler *sampler) {
 static void remember(pith_sampler *sampler, int32_t id) {
     bool ends = sampler->settings.uses_dry && pith_breakers_push(&sampler->dry.breakers, id);
     if (sampler->mu_before)
-        sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_MAX_REWIND] = sampler->mu;
-    sampler->luck_before[sampler->history.n_total % PITH_SAMPLE_MAX_UNDO] = sampler->luck_now;
+        sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_KEPT] = sampler->mu;
+    size_t place = (size_t)(sampler->history.n_total % PITH_SAMPLE_MAX_UNDO);
+    sampler->luck_before[place] = sampler->luck_now;
+    sampler->n_rewind_before[place] = sampler->history.n_rewind;
     if (sampler->n_undo < PITH_SAMPLE_MAX_UNDO) sampler->n_undo++;
     pith_history_push(&sampler->history, id, ends);
     pith_penalty_accept(&sampler->penalty, &sampler->history);
@@ -188,7 +190,7 @@ bool pith_sample_rewind(pith_sampler *sampler, size_t n) {
     }
     if (n == 0) return true;
     if (sampler->mu_before)
-        sampler->mu = sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_MAX_REWIND];
+        sampler->mu = sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_KEPT];
     if (sampler->settings.uses_dry) pith_breakers_return(&sampler->dry.breakers, &sampler->history);
     sampler->luck.has_coin = sampler->is_weighed = false;
     sampler->n_undo -= n < sampler->n_undo ? n : sampler->n_undo;
@@ -197,8 +199,10 @@ bool pith_sample_rewind(pith_sampler *sampler, size_t n) {
 
 bool pith_sample_undo(pith_sampler *sampler, size_t n) {
     if (n > sampler->n_undo || !pith_sample_rewind(sampler, n)) return false;
-    if (n > 0)
-        sampler->luck = sampler->luck_before[sampler->history.n_total % PITH_SAMPLE_MAX_UNDO];
+    if (n == 0) return true;
+    size_t place = (size_t)(sampler->history.n_total % PITH_SAMPLE_MAX_UNDO);
+    sampler->luck = sampler->luck_before[place];
+    sampler->history.n_rewind = sampler->n_rewind_before[place];
     return true;
 }
 

@@ -49,11 +49,12 @@ struct pith_sampler {
     pith_dry dry;
     pith_choice choice;
     double mu;         /* mirostat's, in bits */
-    double *mu_before; /* [PITH_SAMPLE_MAX_REWIND] mu before token t, at t % that; or NULL */
+    double *mu_before; /* [PITH_SAMPLE_KEPT] mu before token t, at t % that; or NULL */
     pith_sampler_luck luck, luck_now; /* luck_now: as the running draw or accept found it */
     /* [n_undo] before the last tokens: of token t at t % PITH_SAMPLE_MAX_UNDO */
     pith_sampler_luck luck_before[PITH_SAMPLE_MAX_UNDO];
-    size_t n_undo;   /* tokens that can be undone */
+    uint32_t n_rewind_before[PITH_SAMPLE_MAX_UNDO]; /* history.n_rewind, the same */
+    size_t n_undo;                                  /* tokens that can be undone */
     bool is_weighed; /* choice holds the distribution of the token that comes */
 };
 

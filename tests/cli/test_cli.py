@@ -386,6 +386,17 @@ def case_run_stop_text_is_cut():
     expect(cut["stop_reason"] == "text" and cut["text"] == whole[:whole.index(stop)], cut, whole)
 
 
+def case_run_never_says_what_is_banned():
+    options = ["run", "-m", TINY, "--raw", "-n", "24", "--ignore-end", "--json"]
+    whole = pith(*options, "abc").json["text"]
+    word = next((whole[i:i + 2] for i in range(3, len(whole) - 2) if whole[i:i + 2].isalnum()), None)
+    if word is None:
+        raise Skip("the tiny model's text has no letters")
+    other = pith(*options, "--ban", word, "--ban", "never", "abc").json
+    expect(word in whole and word not in other["text"], word, other)
+    expect(other["timings"]["rewinds_n"] > 0 and other["timings"]["predicted_n"] == 24, other)
+
+
 def case_context_limits():
     n = len(pith("tokenize", "-m", TINY, "--json", stdin=b"abcdefgh").json["ids"])
     options = ["run", "-m", TINY, "--raw", "--ignore-end", "--json"]

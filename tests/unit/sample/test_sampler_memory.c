@@ -198,7 +198,8 @@ static void test_undo_gives_the_random_numbers_back(void **state) {
             fill_row(row, pith_rng_next(&rng));
             assert_int_equal(pith_sample_next(undone, row), pith_sample_next(plain, row));
             if (step % 7 != 6) continue;
-            n = pith_rng_next(&rng) % 3; /* rewinding takes new numbers in both */
+            /* Rewinding takes new numbers in both; now and then as far as it goes. */
+            n = step % 1200 == 1182 ? BACK / 2 : pith_rng_next(&rng) % 3;
             assert_true(pith_sample_rewind(undone, n) && pith_sample_rewind(plain, n));
         }
         pith_sample_free(plain);
@@ -220,6 +221,15 @@ static void test_undo_limits(void **state) {
     assert_true(pith_sample_undo(sampler, PITH_SAMPLE_MAX_UNDO - 4));
     assert_false(pith_sample_undo(sampler, 1));
     assert_true(pith_sample_rewind(sampler, 200 - PITH_SAMPLE_MAX_UNDO));
+    /* As many can be taken back as without what was undone. */
+    for (int t = 0; t < 3 * BACK; t++) pith_sample_accept(sampler, &id, 1);
+    for (int i = 0; i < 100; i++) {
+        for (int t = 0; t < PITH_SAMPLE_MAX_UNDO; t++) pith_sample_accept(sampler, &id, 1);
+        assert_true(pith_sample_undo(sampler, PITH_SAMPLE_MAX_UNDO));
+    }
+    assert_false(pith_sample_rewind(sampler, BACK + 1));
+    assert_true(pith_sample_rewind(sampler, BACK));
+    assert_false(pith_sample_rewind(sampler, 1));
     pith_sample_free(sampler);
 }
 
