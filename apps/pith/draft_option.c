@@ -44,6 +44,7 @@ int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *v
     other.model = draft->source;
     other.use_cache = false; /* what a draft has read is not worth the disk */
     other.n_sessions = 1;
+    other.loras.n = other.controls.n = 0; /* they are the model's */
     int code = pith_cli_open_model(command, &other, false, &draft->model);
     if (code >= 0) return code;
     pith_cli_prefer_check(&other, draft->model);
