@@ -427,7 +427,7 @@ static pith_status prepare(job *j) {
 
 pith_status pith_summarise(const pith_summarise_options *options, json_t *messages,
                            pith_summary *out, pith_error *error) {
-    pith_error unwanted;
+    pith_error unwanted = {PITH_OK, ""};
     job j = {.options = options, .error = error ? error : &unwanted};
     json_t *list = NULL;
     size_t before = 0, after = 0;
