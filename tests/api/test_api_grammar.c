@@ -71,6 +71,97 @@ static void test_misuse(void **state) {
     pith_grammar_free(NULL);
 }
 
+static pith_model *open_tiny(void) {
+    const char *root = getenv("PITH_SOURCE_DIR");
+    char path[1024];
+    pith_model *model = NULL;
+    snprintf(path, sizeof path, "%s/tests/data/arch/llama-moe.gguf", root ? root : ".");
+    assert_int_equal(pith_model_open(path, NULL, &model, NULL), PITH_OK);
+    return model;
+}
+
+static void test_misuse_of_tools(void **state) {
+    (void)state;
+    static const char tools[] = "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]";
+    pith_model *model = open_tiny();
+    pith_tool_format format;
+    pith_grammar *grammar = NULL;
+    pith_message *message = NULL;
+    pith_error error = {PITH_OK, ""};
+    size_t n = 0;
+    while (pith_tool_format_at(n, &format)) n++;
+    assert_true(n > 0 && !pith_tool_format_at(SIZE_MAX, &format) && !pith_tool_format_at(0, NULL));
+    assert_int_equal(pith_model_tool_format(model, &format, &error), PITH_ERROR_NOT_FOUND);
+    assert_int_equal(pith_model_tool_format(NULL, &format, NULL), PITH_ERROR_ARGUMENT);
+    assert_int_equal(pith_model_tool_format(model, NULL, NULL), PITH_ERROR_ARGUMENT);
+    assert_int_equal(pith_grammar_new_tools(model, tools, strlen(tools), NULL, &grammar, &error),
+                     PITH_ERROR_NOT_FOUND);
+    assert_true(pith_tool_format_at(0, &format));
+    pith_tool_options options = {.size = sizeof options, .format = &format};
+    assert_int_equal(
+        pith_grammar_new_tools(model, tools, strlen(tools), &options, &grammar, &error), PITH_OK);
+    pith_grammar_free(grammar);
+    assert_int_equal(pith_grammar_new_tools(NULL, tools, 1, &options, &grammar, &error),
+                     PITH_ERROR_ARGUMENT);
+    assert_null(grammar);
+    assert_int_equal(pith_grammar_new_tools(model, NULL, 1, &options, &grammar, &error),
+                     PITH_ERROR_ARGUMENT);
+    assert_int_equal(pith_grammar_new_tools(model, tools, (1 << 20) + 1, &options, &grammar, NULL),
+                     PITH_ERROR_LIMIT);
+    options.choice = (pith_tool_choice)3;
+    assert_int_equal(pith_message_new(model, &options, &message, &error), PITH_ERROR_ARGUMENT);
+    options.choice = PITH_TOOLS_AUTO;
+    format.size = 0;
+    assert_int_equal(pith_message_new(model, &options, &message, &error), PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "format.size"));
+    assert_null(message);
+    assert_int_equal(pith_message_push(NULL, 0, "", 0, NULL, &error), PITH_ERROR_ARGUMENT);
+    assert_string_equal(pith_message_content(NULL, NULL), "");
+    pith_message_free(NULL);
+    pith_model_close(model);
+}
+
+static void test_messages_are_the_fold_of_their_parts(void **state) {
+    (void)state;
+    static const char text[] = "I look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": "
+                               "1}}\n</tool_call> done";
+    pith_model *model = open_tiny();
+    pith_tool_format format = {.size = sizeof format};
+    char mark[] = "<tool_call>"; /* need not outlive the call */
+    format.marker = format.open = mark;
+    format.close = "</tool_call>";
+    format.arguments = "arguments";
+    pith_tool_options options = {.size = sizeof options, .format = &format};
+    pith_message *message = NULL;
+    pith_message_part part;
+    pith_tool_call call;
+    char all[100] = "";
+    assert_int_equal(pith_message_new(model, &options, &message, NULL), PITH_OK);
+    memset(mark, 'x', sizeof mark - 1);
+    for (const char *at = text; *at; at++) {
+        assert_int_equal(pith_message_push(message, -1, at, 1, &part, NULL), PITH_OK);
+        strncat(all, part.content, part.content_size);
+    }
+    assert_int_equal(pith_message_finish(message, &part, NULL), PITH_OK);
+    strncat(all, part.content, part.content_size);
+    assert_string_equal(all, "I look.done");
+    assert_string_equal(pith_message_content(message, NULL), all);
+    assert_int_equal(part.n_calls, 1);
+    assert_true(pith_message_call_at(message, 0, &call));
+    assert_string_equal(call.name, "f");
+    assert_string_equal(call.arguments, "{\"a\": 1}");
+    assert_false(pith_message_call_at(message, 1, &call));
+    const int32_t end = pith_special_token(model, PITH_SPECIAL_EOS);
+    const char *piece = pith_token_piece(model, end);
+    if (piece != NULL && pith_token_is_control(model, end)) {
+        assert_int_equal(pith_message_push(message, end, piece, strlen(piece), &part, NULL),
+                         PITH_OK);
+        assert_int_equal(part.content_size, 0);
+    }
+    pith_message_free(message);
+    pith_model_close(model);
+}
+
 static void test_size_limit(void **state) {
     (void)state;
     const size_t most = 1 << 20; /* pith.h says 1 MiB */
@@ -123,6 +214,8 @@ int main(void) {
         cmocka_unit_test(test_each_kind_becomes_a_grammar),
         cmocka_unit_test(test_faults_are_told_with_their_place),
         cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_misuse_of_tools),
+        cmocka_unit_test(test_messages_are_the_fold_of_their_parts),
         cmocka_unit_test(test_size_limit),
         cmocka_unit_test(test_tokens_of_a_model),
     };

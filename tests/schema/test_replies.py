@@ -65,7 +65,7 @@ def main():
     command = [*os.environ.get("PITH_CLI_WRAPPER", "").split(), o.program, o.model, str(o.sessions), str(o.tokens), str(o.temp), str(o.seeds)]
     done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, encoding="utf-8", errors="surrogateescape")
     seconds = time.monotonic() - started
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [json.loads(line) for line in done.stdout.split("\n") if line]
     if o.keep:
         with open(o.keep, "w", encoding="utf-8") as file:
             file.write(done.stdout)

@@ -28,7 +28,7 @@ typedef struct job {
 typedef struct work {
     pith_model *model;
     pith_engine *engine;
-    int max_tokens, n_seeds, n_lines;
+    int max_tokens, n_seeds, n_lines, n_ctx;
     float temperature;
     job *jobs;
 } work;
@@ -55,7 +55,7 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
     return 0;
 }
 
-static void read_prompt(const work *w, job *j, const json_t *prompt) {
+static void tokenize_prompt(const work *w, job *j, const json_t *prompt) {
     pith_error error = {0};
     pith_prompt *rendered = NULL;
     if (pith_model_chat_template(w->model) == NULL) {
@@ -72,6 +72,13 @@ static void read_prompt(const work *w, job *j, const json_t *prompt) {
     pith_prompt_free(rendered);
     free(text);
     json_decref(context);
+}
+
+/* At most as many ids as leave room for the reply. */
+static void read_prompt(const work *w, job *j, const json_t *prompt) {
+    tokenize_prompt(w, j, prompt);
+    const size_t most = (size_t)(w->n_ctx > w->max_tokens ? w->n_ctx - w->max_tokens : 1);
+    if (j->n_ids > most) j->n_ids = most;
 }
 
 /* The next schema that is not refused; false: there is none. */
@@ -162,9 +169,11 @@ int main(int argc, char **argv) {
         .max_tokens = atoi(argv[3]), .temperature = (float)atof(argv[4]), .n_seeds = atoi(argv[5])};
     if (n_jobs < 1 || n_jobs > MOST_SESSIONS || w.max_tokens < 1 || w.n_seeds < 1) return 2;
     w.jobs = calloc((size_t)n_jobs, sizeof *w.jobs);
-    pith_engine_options options = {.size = sizeof options, .n_ctx = CONTEXT, .n_sessions = n_jobs};
     if (w.jobs == NULL) return 1;
     check(pith_model_open(argv[1], NULL, &w.model, &error), &error);
+    const int32_t n_ctx_train = pith_model_describe(w.model).n_ctx_train;
+    w.n_ctx = n_ctx_train < CONTEXT ? n_ctx_train : CONTEXT;
+    pith_engine_options options = {.size = sizeof options, .n_ctx = w.n_ctx, .n_sessions = n_jobs};
     check(pith_engine_new(w.model, &options, &w.engine, &error), &error);
     run(&w, n_jobs);
     pith_engine_free(w.engine);
