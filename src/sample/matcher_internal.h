@@ -149,6 +149,11 @@ uint32_t pith_matcher_step(pith_matcher *matcher, uint32_t config, uint32_t clas
 /* The same after an id's bytes, or an id as a whole. */
 uint32_t pith_matcher_step_id(pith_matcher *matcher, uint32_t config, int32_t id);
 
+/* Bytes that may still be taken. */
+static inline size_t pith_matcher_room(const pith_matcher *matcher) {
+    return matcher->used < matcher->memory ? matcher->memory - matcher->used : 0;
+}
+
 /* The config after a byte class where it is known, else found. */
 static inline uint32_t pith_matcher_next(pith_matcher *matcher, uint32_t config, uint32_t class) {
     uint32_t row = matcher->configs[config].row;

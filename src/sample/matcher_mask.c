@@ -88,7 +88,7 @@ static bool fill(pith_matcher *m, uint32_t number, uint32_t *bits) {
 /* The place for one more mask: a new one, or the oldest. */
 static pith_mask *mask_place(pith_matcher *m) {
     if (m->n_masks < PITH_MATCHER_MASKS &&
-        m->trie->n_words * sizeof(uint32_t) < (m->memory - m->used) / 4) {
+        m->trie->n_words * sizeof(uint32_t) < pith_matcher_room(m) / 4) {
         pith_mask *place = &m->masks[m->n_masks];
         place->bits = pith_matcher_take(m, m->trie->n_words * sizeof *place->bits);
         if (place->bits != NULL) m->n_masks++;

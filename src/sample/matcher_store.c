@@ -25,7 +25,7 @@ static bool full(pith_matcher *m) {
 }
 
 void *pith_matcher_take(pith_matcher *matcher, size_t bytes) {
-    void *taken = bytes <= matcher->memory - matcher->used ? pith_alloc_zero(bytes, 1) : NULL;
+    void *taken = bytes <= pith_matcher_room(matcher) ? pith_alloc_zero(bytes, 1) : NULL;
     if (taken == NULL) {
         full(matcher);
         return NULL;
@@ -40,7 +40,7 @@ void *pith_matcher_grow(pith_matcher *matcher, void *array, uint32_t *capacity,
     if (needed <= *capacity && array != NULL) return array;
     uint64_t wanted = *capacity < 64 ? 64 : (uint64_t)*capacity * 2;
     if (wanted < needed) wanted = needed;
-    uint64_t room = (matcher->memory - matcher->used) / element_bytes + *capacity;
+    uint64_t room = pith_matcher_room(matcher) / element_bytes + *capacity;
     if (wanted > room) wanted = room;
     if (wanted < needed || wanted > UINT32_MAX / 2) {
         full(matcher);
@@ -80,7 +80,7 @@ static void link_frames(pith_matcher *m) {
 /* A larger table where memory allows; else chains grow longer. */
 static bool more_buckets(pith_matcher *m, uint32_t **buckets, uint32_t *n) {
     size_t bytes = (size_t)*n * 2 * sizeof **buckets;
-    if (bytes > (m->memory - m->used) / 2) return false;
+    if (bytes > pith_matcher_room(m) / 2) return false;
     uint32_t *grown = pith_alloc(bytes);
     if (grown == NULL) return false;
     m->used += bytes / 2;

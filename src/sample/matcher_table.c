@@ -12,14 +12,20 @@ enum { LEAST_BYTES = 10, /* of a state that is worth a table */ FIRST_SLOTS = 64
 
 /* ---- keeping ---- */
 
-static void free_table(pith_matcher *m, pith_table *table) {
-    if (table == NULL) return;
-    m->table_bytes -= table->bytes;
-    m->used -= table->bytes;
+static void free_parts(pith_table *table) {
     pith_free(table->bits);
     pith_free(table->levels);
     pith_free(table->ids.data);
     pith_free(table->exits.data);
+    table->bits = table->levels = NULL;
+    table->ids = table->exits = (pith_needed_list){0};
+}
+
+static void free_table(pith_matcher *m, pith_table *table) {
+    if (table == NULL) return;
+    m->table_bytes -= table->bytes;
+    m->used -= table->bytes;
+    free_parts(table);
     pith_free(table);
 }
 
@@ -50,12 +56,14 @@ static bool more_slots(pith_matcher *m) {
     return true;
 }
 
-static void count_bytes(pith_matcher *m, pith_table *table) {
+static size_t parts_bytes(const pith_matcher *m, const pith_table *table) {
     size_t words = m->trie->n_words;
-    size_t bytes =
-        (table->bits != NULL) * words + (table->levels != NULL) * words * PITH_TABLE_LEVELS;
-    bytes = bytes * sizeof(uint32_t) +
-            ((size_t)table->ids.capacity + table->exits.capacity) * sizeof(pith_needed);
+    words = (table->bits != NULL) * words + (table->levels != NULL) * words * PITH_TABLE_LEVELS;
+    return words * sizeof(uint32_t) +
+           ((size_t)table->ids.capacity + table->exits.capacity) * sizeof(pith_needed);
+}
+
+static void count_bytes(pith_matcher *m, pith_table *table, size_t bytes) {
     table->bytes += bytes;
     m->table_bytes += bytes;
     m->used += bytes;
@@ -67,23 +75,22 @@ static size_t most_bytes(const pith_matcher *m) {
            sizeof(pith_table);
 }
 
-/* Where the survey comes to a limit the state has no table: its threads are walked. */
+/* Where the survey comes to a limit, of memory too, the state has no table: its threads are walked.
+ */
 static void make_table(pith_matcher *m, pith_table *table, uint32_t loop) {
     uint64_t work = m->work;
-    table->is_walked = most_bytes(m) > m->memory - m->used || !pith_matcher_survey(m, table, loop);
+    table->is_walked = most_bytes(m) > pith_matcher_room(m) || !pith_matcher_survey(m, table, loop);
     if (m->trouble != NULL) {
         m->trouble = NULL;
         m->is_full = false;
         m->work = work;
     }
-    count_bytes(m, table);
-    if (m->used <= m->memory) return;
-    table->is_walked = true; /* exits beyond measure */
-    pith_free(table->exits.data);
-    m->used -= table->exits.capacity * sizeof(pith_needed);
-    m->table_bytes -= table->exits.capacity * sizeof(pith_needed);
-    table->bytes -= table->exits.capacity * sizeof(pith_needed);
-    table->exits = (pith_needed_list){0};
+    size_t bytes = parts_bytes(m, table);
+    if (bytes > pith_matcher_room(m)) table->is_walked = true; /* exits beyond measure */
+    if (table->is_walked)
+        free_parts(table);
+    else
+        count_bytes(m, table, bytes);
 }
 
 /* NULL on trouble. */

@@ -193,6 +193,63 @@ static void test_little_memory_changes_nothing(void **state) {
     pith_token_trie_free(trie);
 }
 
+/* A vocabulary of many short words, for tables that take memory. */
+enum { N_WORDS = 20000, MOST_WORD = 8 };
+
+static pith_token_trie *word_trie(void) {
+    static const char letters[] = " abcdefghijklmnopqrstuvwxyz\"\\,{}[]:0123456789";
+    pith_span *pieces = calloc(N_WORDS, sizeof *pieces);
+    bool *is_end = calloc(N_WORDS, sizeof *is_end);
+    char *bytes = malloc((size_t)N_WORDS * MOST_WORD);
+    assert_true(pieces && is_end && bytes);
+    pith_rng rng;
+    pith_rng_init(&rng, 1);
+    for (size_t i = 0; i < N_WORDS; i++) {
+        char *word = bytes + i * MOST_WORD;
+        size_t size = i < 256 ? 1 : 1 + (size_t)(pith_rng_uniform(&rng) * MOST_WORD);
+        for (size_t k = 0; k < size; k++)
+            word[k] = letters[(size_t)(pith_rng_uniform(&rng) * (sizeof letters - 1))];
+        if (i < 256) word[0] = (char)i;
+        pieces[i] = (pith_span){word, size};
+    }
+    is_end[N_WORDS - 1] = true;
+    pith_token_trie *trie = NULL;
+    assert_int_equal(pith_token_trie_new(pieces, is_end, N_WORDS, &trie, NULL), PITH_OK);
+    free(pieces);
+    free(is_end);
+    free(bytes);
+    return trie;
+}
+
+/* Surveys that come to no end leave nothing behind: whatever the memory given, it is kept. */
+static void test_tables_stay_within_the_memory(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "root ::= x\nx ::= \"a\" (x x | x)? \"b\"? | [^\"]{0,5000} \"\\\"\" x"};
+    pith_token_trie *trie = word_trie();
+    pith_rng rng;
+    pith_rng_init(&rng, 3);
+    for (size_t g = 0; g < sizeof texts / sizeof *texts; g++) {
+        pith_grammar *grammar = gbnf_of(texts[g]);
+        for (size_t more = 0; more < 200000; more += 21001) {
+            const size_t memory = (1 << 18) + 16 * (size_t)trie->n_words + more;
+            pith_matcher *m = NULL;
+            if (pith_matcher_new(grammar, trie, memory, &m, NULL) != PITH_OK) continue;
+            for (int step = 0; step < 20; step++) {
+                const uint32_t *mask = pith_matcher_mask(m);
+                assert_true(m->used <= memory);
+                uint32_t id = (uint32_t)(pith_rng_uniform(&rng) * N_WORDS);
+                for (uint32_t k = 0; k < N_WORDS && !(mask[id / 32] >> id % 32 & 1); k++)
+                    id = (id + 1) % N_WORDS;
+                if (!pith_matcher_accept(m, (int32_t)id)) break;
+            }
+            pith_matcher_free(m);
+        }
+        pith_grammar_drop(grammar);
+    }
+    pith_token_trie_free(trie);
+}
+
 static void test_memory_that_is_not_enough(void **state) {
     (void)state;
     pith_token_trie *trie = byte_trie();
@@ -339,6 +396,7 @@ int main(void) {
         cmocka_unit_test(test_vocabulary_of_odd_pieces),
         cmocka_unit_test(test_forced_bytes),
         cmocka_unit_test(test_little_memory_changes_nothing),
+        cmocka_unit_test(test_tables_stay_within_the_memory),
         cmocka_unit_test(test_memory_that_is_not_enough),
         cmocka_unit_test(test_deep_texts),
         cmocka_unit_test(test_exploding_ambiguity_fails_closed),
