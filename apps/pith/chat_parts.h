@@ -46,7 +46,7 @@ typedef struct pith_chat {
     int32_t n_logprobs; /* -1: none are told */
     json_t *logprobs;   /* of the last reply; NULL: none */
     const pith_cli_list *banned;
-    bool quiet;         /* the reply is not printed while it is made */
+    bool quiet; /* the reply is not printed while it is made */
     pith_cli_progress progress;
     pith_generation last;          /* the last reply; n_predicted 0: none was made */
     pith_summary summary;          /* what was left out before it */
