@@ -2,6 +2,9 @@
 # to link. What only the build needs (rooms' headers, tests) stays behind.
 include(GNUInstallDirs)
 install(TARGETS pith ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(PITH_SHARED)
+  install(TARGETS pith-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(TARGET pith-program)
   install(TARGETS pith-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -293,8 +293,7 @@ typedef struct pith_engine_options {
      * faster and a little less exactly, which depends on the tier and on how ids are fed */
     bool exact;
     uint64_t memory_limit; /* bytes for KV and workspace; 0: what the system can give */
-    /* of the threads, for steps of one or two rows (decoding), which memory's speed bounds; 0: all
-     */
+    /* of the threads, for steps of one or two rows (decoding), which memory bounds; 0: all */
     int32_t decode_threads;
     /* sum of the ranks of a session's adapters, each rounded up to 16, that there is workspace for;
      * 0: 64, negative: none */
@@ -303,6 +302,9 @@ typedef struct pith_engine_options {
      * ("Stored prompts" below); made where it is missing. NULL: none is kept. */
     const char *cache_folder;
     uint64_t cache_quota; /* bytes that the folder may take; 0: 1 GiB */
+    /* for pith_session_embed alone: rows are final states [n_embd], not logits, and there are no
+     * replies */
+    bool embeddings;
 } pith_engine_options;
 
 /* Bytes that pith_engine_new would allocate: KV, workspace and what a cache folder needs (which is
@@ -351,6 +353,19 @@ PITH_API size_t pith_session_length(const pith_session *session);      /* tokens
 PITH_API const int32_t *pith_session_ids(const pith_session *session); /* [length] */
 /* [n_vocab] or NULL when there is no last row. */
 PITH_API const float *pith_session_logits(const pith_session *session);
+/* How the final states of a text's tokens (after the last norm) become one vector. */
+typedef enum pith_pooling {
+    PITH_POOLING_AUTO = 0, /* what the model's file names, else MEAN */
+    PITH_POOLING_MEAN = 1,
+    PITH_POOLING_FIRST = 2,
+    PITH_POOLING_LAST = 3
+} pith_pooling;
+/* The embedding of ids [n_ids >= 1], into out [n_embd]: pooled, not normalised. The session is one
+ * of an engine made with `embeddings`; what it held is forgotten. PITH_ERROR_LIMIT when ids are
+ * more than its context, PITH_ERROR_UNSUPPORTED when the model is a reranker. On failure out is
+ * undefined. */
+PITH_API pith_status pith_session_embed(pith_session *session, const int32_t *ids, size_t n_ids,
+                                        pith_pooling pooling, float *out, pith_error *error);
 /* Stops the running (or next) call of this session within one step: append returns
  * PITH_ERROR_CANCELLED, generate keeps what it made and returns PITH_OK with PITH_STOP_CANCELLED.
  * May be called from any thread and from a signal handler. The request is consumed by the call it
@@ -652,12 +667,16 @@ typedef enum pith_stop {
 } pith_stop;
 
 /* Where guesses at the next tokens come from, several of which one step then checks. Guesses never
- * change a reply, whatever the sampler: a token is drawn as without them and only then compared.
- * They are made while they gain: what they lose is held below a hundredth of the time. */
+ * change a reply, whatever the sampler: a token is drawn as without them and only then compared,
+ * and the sampler is left as without them. They are made while they gain: what they lose is held
+ * below a hundredth of the time. While several replies are made at once, only what a grammar forces
+ * is guessed. */
 typedef enum pith_draft {
     PITH_DRAFT_AUTO = 0, /* NGRAM */
-    PITH_DRAFT_OFF = 1,
-    PITH_DRAFT_NGRAM = 2 /* what followed an earlier occurrence of the last tokens */
+    PITH_DRAFT_OFF = 1,  /* no guesses at all: each token is a step */
+    /* what followed an earlier occurrence of the last tokens; where the grammar of the reply allows
+     * one text only, such as the keys of a schema's objects, that text */
+    PITH_DRAFT_NGRAM = 2
 } pith_draft;
 
 /* What happens when prompt and reply are more than the context holds. Whatever is dropped is gone
@@ -687,7 +706,7 @@ typedef struct pith_generate_options {
     pith_progress on_prompt; /* progress of reading the prompt */
     void *prompt_user;
     pith_draft draft;
-    int32_t max_draft;  /* guesses a step; 0: 15, which is the most */
+    int32_t max_draft;  /* guesses a step, of all kinds; 0: 15, which is the most */
     double deadline_ms; /* from the call on; 0: none */
     /* With AUTO: a session, in another engine, of a smaller model with the same vocabulary, which
      * guesses where the text has no guess. NULL: none. It is the reply's while that is made. */
@@ -710,7 +729,19 @@ typedef struct pith_generate_options {
      * windows it saves disk, because less is kept of the other places. */
     const size_t *cache_at;
     size_t n_cache_at;
+    /* Strings that the reply's text never contains, whatever tokens it is made of (compared byte by
+     * byte; at most PITH_BANNED_MAX of 1 to PITH_BANNED_MAX_BYTES bytes of UTF-8). When one has
+     * been made, the reply goes back to the token that it begins in; that token is not allowed
+     * there again, and another is drawn, with new random numbers. Text that may become one is held
+     * back until that is decided, and with it on_text and on_logprobs of its tokens: they come for
+     * tokens that stay. What is told is the same with and without guesses. Where nothing else may
+     * come, or PITH_BANNED_MAX_REWINDS such returns have not led to a token that stays, the reply
+     * fails (PITH_ERROR_UNSUPPORTED, PITH_ERROR_LIMIT). The prompt does not count: a string that
+     * begins there is not seen. Each return costs a step or more. */
+    const char *const *banned;
+    size_t n_banned;
 } pith_generate_options;
+enum { PITH_BANNED_MAX = 64, PITH_BANNED_MAX_BYTES = 256, PITH_BANNED_MAX_REWINDS = 256 };
 
 /* Where the tokens of a prompt came from that were not read. */
 typedef enum pith_cache_source {
@@ -739,11 +770,14 @@ typedef struct pith_generation {
     double prompt_ms;               /* reading the prompt */
     double ttft_ms;                 /* from the call to the first token */
     double predicted_ms;            /* from the first token to the last */
-    size_t n_drafted;               /* guesses that were checked */
+    size_t n_drafted;               /* guesses that were checked, but for what a grammar forces */
     size_t n_draft_accepted;        /* of them, those that were right */
     size_t n_dropped;               /* tokens of prompt and reply that overflow dropped */
     pith_cache_source cache_source; /* of n_cached, or of most of them */
     pith_cache_miss cache_miss;
+    /* tokens that took no step of their own, because the grammar allowed one text only */
+    size_t n_forced;
+    size_t n_rewinds; /* times that the reply went back before a banned string */
 } pith_generation;
 
 /* Brings the session to exactly `prompt` (keeping the longest common prefix it already holds),
@@ -760,8 +794,7 @@ PITH_API pith_status pith_generate(pith_session *session, pith_sampler *sampler,
  * alone. pith_generate may be called meanwhile: it makes steps for all.
  *
  * Functions of the options are called by pith_engine_step; they may cancel sessions, nothing else
- * of this engine. What the options point to, and the sampler, must live until the reply is freed.
- * */
+ * of this engine. The sampler, and what the options point to, must live until it is freed. */
 typedef struct pith_reply pith_reply;
 /* Computes nothing yet. The session can do nothing else until the reply is made or freed. */
 PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler,
@@ -948,6 +981,34 @@ PITH_API pith_status pith_system_probe_threads(pith_thread_probe *out, pith_erro
 /* The choice alone, from rates[0 .. n-1] with increasing n_threads: fills decode_threads and
  * n_threads. */
 PITH_API void pith_thread_probe_choose(pith_thread_probe *probe);
+
+/* ---- Preferences -----------------------------------------------------------------------------
+ * One goal, and the settings that serve it together. */
+
+typedef enum pith_prefer {
+    PITH_PREFER_NONE = 0,
+    PITH_PREFER_TTFT = 1, /* an early first token, loading included */
+    PITH_PREFER_TPS = 2,  /* many tokens a second */
+    PITH_PREFER_MEMORY = 3,
+    PITH_PREFER_BATTERY = 4 /* little work for each token */
+} pith_prefer;
+
+/* What to put into the options of that name where the user asked for nothing else. 0 (AUTO): the
+ * default serves the goal. */
+typedef struct pith_preference {
+    pith_load load; /* pith_model_options */
+    /* pith_engine_options; not every model allows INT8: leave it out where pith_engine_bytes fails
+     * with it */
+    pith_kv_type kv_type;
+    int32_t decode_threads; /* the same */
+    pith_draft draft;       /* pith_generate_options */
+    char why[160];          /* what is gained, and what it costs */
+} pith_preference;
+
+/* probe: what pith_system_probe_threads found, kept from an earlier time; NULL: threads are left
+ * alone. */
+PITH_API pith_status pith_prefer_choose(pith_prefer prefer, const pith_thread_probe *probe,
+                                        pith_preference *out, pith_error *error);
 
 /* ---- Looking inside ------------------------------------------------------------------------- */
 

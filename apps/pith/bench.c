@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "pith/machine_record.h"
 #include "pith/record.h"
+#include "pith/reply_option.h"
 
 #include <math.h>
 #include <string.h>
@@ -291,7 +292,7 @@ static int run_threads(bench_state *s, const bench_options *o, const bench_lists
     return ok ? -1 : pith_cli_fail(&s->error);
 }
 
-static int run_all(const pith_cli_command *command, const bench_options *o, const bench_lists *l) {
+static int run_all(const pith_cli_command *command, bench_options *o, const bench_lists *l) {
     bench_state s = {0};
     pith_model *model = NULL;
     pith_cli_model values = o->model;
@@ -303,6 +304,7 @@ static int run_all(const pith_cli_command *command, const bench_options *o, cons
     uint64_t start = pith_clock_ns();
     int code = pith_cli_open_model(command, &values, false, &model);
     if (code >= 0) return code;
+    pith_cli_prefer_tell(&o->model, model);
     s.report.load_ms = (double)(pith_clock_ns() - start) * 1e-6;
     s.report.file = o->model.model;
     s.report.model = pith_model_describe(model);
@@ -388,5 +390,6 @@ int pith_command_bench(int argc, char **argv) {
         code = pith_cli_usage(&command, "-t takes up to %d threads, not %d", MOST_THREADS,
                               (int)largest(&l.threads));
     if (o.json) o.format = PITH_BENCH_JSON;
+    if (code < 0) code = pith_cli_prefer(&o.model, NULL);
     return code < 0 ? run_all(&command, &o, &l) : code;
 }

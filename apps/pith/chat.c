@@ -19,6 +19,9 @@ typedef struct chat_options {
     pith_cli_draft draft;
     const char *resume;
     bool sessions;
+    pith_cli_grammar grammar;
+    int overflow;
+    int32_t n_keep, n_logprobs; /* -1: no log-probabilities */
 } chat_options;
 
 static void print_reply(pith_chat_state *s) {
@@ -35,16 +38,22 @@ static void print_reply(pith_chat_state *s) {
                             .ids = end - chat->last.n_predicted,
                             .prompt_ids = chat->ids,
                             .text = pith_chat_last_text(chat),
-                            .made = &chat->last};
+                            .made = &chat->last,
+                            .summary = &chat->summary,
+                            .prefer = s->prefer,
+                            .logprobs = json_incref(chat->logprobs)};
     s->code = pith_cli_print_json(pith_cli_reply_json(&reply));
 }
 
 void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *error) {
     const pith_generation *last = &s->chat.last;
+    char text[160];
+    pith_summarise_describe(&s->chat.summary, text, sizeof text);
     if (status == PITH_OK) {
         print_reply(s);
         pith_chat_keep(s);
         if (s->keep_record) pith_cli_record_reply(s->chat.model, s->engine, last);
+        if (text[0]) fprintf(stderr, "note: %s\n", text);
         if (last->stop == PITH_STOP_CONTEXT)
             fputs("note: the context is full; /clear starts anew, --ctx makes it longer\n", stderr);
         if (last->stop == PITH_STOP_CANCELLED) fputs("note: stopped\n", stderr);
@@ -130,25 +139,36 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     pith_engine *engine = NULL;
     pith_session *session = NULL;
     pith_chat_state s = {.json = o->json,
-                         .keep_record = !o->no_record && pith_cli_record_is_for(&o->model)};
+                         .keep_record = !o->no_record && pith_cli_record_is_for(&o->model) &&
+                                        !pith_cli_draft_is_model(&o->draft)};
     int code = pith_cli_open_model(command, &o->model, false, &model);
     if (code < 0 && !pith_model_chat_template(model))
         code =
             pith_cli_fail_text("this model has no chat template; `pith run --raw` continues text");
+    if (code < 0) pith_cli_prefer_tell(&o->model, model);
     if (code < 0) code = pith_cli_open_engine(&o->model, model, 0, &engine, &session);
-    if (code < 0) code = pith_cli_draft_open(command, &o->model, engine, &o->draft);
+    const pith_cli_draft_target target = {model, engine, session};
+    if (code < 0) code = pith_cli_draft_open(command, &o->model, &target, &o->draft);
     if (code < 0) {
         size_t n_ctx = (size_t)pith_engine_describe(engine).n_ctx;
         if (!pith_chat_init(&s.chat, model, session, n_ctx, &error)) code = pith_cli_fail(&error);
     }
     if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, model, &s.chat.sampler);
+    if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, model, &s.grammar);
     s.engine = engine;
+    s.prefer = o->model.prefer_text;
+    s.chat.grammar = s.grammar;
+    s.chat.overflow = (pith_chat_overflow)o->overflow;
+    s.chat.n_keep = o->n_keep;
+    s.chat.n_logprobs = o->n_logprobs;
     s.chat.max_tokens = o->max_tokens;
     s.chat.draft = &o->draft;
+    s.chat.banned = &o->sampler.banned;
     s.chat.quiet = o->json;
     if (code < 0) code = talk(&s, o);
     pith_sampler_free(s.chat.sampler);
     pith_chat_deinit(&s.chat);
+    pith_grammar_free(s.grammar);
     pith_free(s.system);
     pith_free(s.name);
     pith_cli_draft_close(&o->draft);
@@ -158,36 +178,54 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     return code;
 }
 
-enum { OWN_OPTIONS = 8 };
+enum {
+    OWN_OPTIONS = 11,
+    N_OPTIONS = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
+                PITH_CLI_GRAMMAR_OPTIONS + PITH_CLI_SAMPLER_OPTIONS
+};
+
+static void fill_options(chat_options *o, pith_cli_option table[N_OPTIONS]) {
+    const pith_cli_option own[OWN_OPTIONS] = {
+        {"system", 's', PITH_CLI_TEXT, &o->system, "TEXT", "system prompt", 0, 0},
+        {"predict", 'n', PITH_CLI_INT, &o->max_tokens, "N",
+         "tokens a reply has at most (default: 0, until it ends)", 0, 1 << 24},
+        {"json", 0, PITH_CLI_FLAG, &o->json, "",
+         "one JSON line a reply, {\"error\"} when there is none", 0, 0},
+        {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
+         "do not keep times and memory for `pith fit`", 0, 0},
+        pith_cli_draft_option(&o->draft),
+        pith_cli_cache_option(&o->model),
+        {"resume", 0, PITH_CLI_TEXT, &o->resume, "NAME",
+         "go on with the conversation NAME, or begin it, and keep it", 0, 0},
+        {"sessions", 0, PITH_CLI_FLAG, &o->sessions, "", "list the names of kept conversations", 0,
+         0},
+        {"overflow", 0, PITH_CLI_CHOICE, &o->overflow, "error|shift|summarise",
+         "what to do when the context is full (default: error)", 0, 0},
+        {"keep", 0, PITH_CLI_INT, &o->n_keep, "N",
+         "exchanges within the first N tokens that --overflow keeps", 0, 1 << 30},
+        {"logprobs", 0, PITH_CLI_INT, &o->n_logprobs, "N",
+         "with --json: log-probabilities, of the N likeliest too", 0, PITH_LOGPROBS_MAX},
+    };
+    pith_cli_model_options(&o->model, table);
+    memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
+    pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
+    pith_cli_adapter_options(&o->model, rest);
+    rest += PITH_CLI_ADAPTER_OPTIONS;
+    pith_cli_grammar_options(&o->grammar, rest);
+    pith_cli_sampler_options(&o->sampler, rest + PITH_CLI_GRAMMAR_OPTIONS);
+}
 
 int pith_command_chat(int argc, char **argv) {
-    chat_options o = {0};
-    pith_cli_option table[PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS + PITH_CLI_ADAPTER_OPTIONS +
-                          PITH_CLI_SAMPLER_OPTIONS];
-    pith_cli_option *rest = table + PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS;
-    const pith_cli_option own[OWN_OPTIONS] = {
-        {"system", 's', PITH_CLI_TEXT, &o.system, "TEXT", "system prompt", 0, 0},
-        {"predict", 'n', PITH_CLI_INT, &o.max_tokens, "N",
-         "tokens a reply has at most (default: 0, until it ends)", 0, 1 << 24},
-        {"json", 0, PITH_CLI_FLAG, &o.json, "",
-         "one JSON line a reply, {\"error\"} when there is none", 0, 0},
-        {"no-record", 0, PITH_CLI_FLAG, &o.no_record, "",
-         "do not keep times and memory for `pith fit`", 0, 0},
-        pith_cli_draft_option(&o.draft),
-        pith_cli_cache_option(&o.model),
-        {"resume", 0, PITH_CLI_TEXT, &o.resume, "NAME",
-         "go on with the conversation NAME, or begin it, and keep it", 0, 0},
-        {"sessions", 0, PITH_CLI_FLAG, &o.sessions, "", "list the names of kept conversations", 0,
-         0},
-    };
-    pith_cli_model_options(&o.model, table);
-    memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
-    pith_cli_adapter_options(&o.model, rest);
-    pith_cli_sampler_options(&o.sampler, rest + PITH_CLI_ADAPTER_OPTIONS);
+    chat_options o = {.n_logprobs = -1};
+    pith_cli_option table[N_OPTIONS];
+    fill_options(&o, table);
     pith_cli_command command = {"pith chat -m MODEL [options]",
-                                "Talks with a model in the terminal.", table,
-                                sizeof table / sizeof table[0], pith_chat_commands_text};
+                                "Talks with a model in the terminal.", table, N_OPTIONS,
+                                pith_chat_commands_text};
     int code = pith_cli_parse_alone(&command, argc, argv);
     if (code < 0 && o.sessions) return pith_chat_session_list();
+    if (code < 0 && o.n_logprobs >= 0 && !o.json)
+        code = pith_cli_usage(&command, "--logprobs is for --json");
+    if (code < 0) code = pith_cli_prefer(&o.model, &o.draft);
     return code < 0 ? run_chat(&command, &o) : code;
 }

@@ -19,6 +19,7 @@ const char pith_chat_commands_text[] =
     "/save FILE       write the conversation as JSON\n"
     "/load FILE       continue a saved conversation\n"
     "/fork NAME       go on in a copy that is kept as NAME (see --resume)\n"
+    "/schema FILE|off replies are JSON of this schema, or free again\n"
     "/stats           times of the last reply, context in use\n"
     "/quit            end (as does Ctrl-D)\n"
     "A line that ends with \\ goes on in the next line. Ctrl-C stops a reply, or throws the line\n"
@@ -161,6 +162,21 @@ static void command_fork(pith_chat_state *s, const char *rest) {
     pith_free(name);
 }
 
+/* Free again also lifts what --grammar and its kin asked for. */
+static void command_schema(pith_chat_state *s, const char *rest) {
+    pith_cli_grammar wanted = {.schema_file = rest};
+    pith_grammar *grammar = NULL;
+    bool off = strcmp(rest, "off") == 0;
+    if (!rest[0]) {
+        fputs("note: /schema needs a FILE, or off\n", stderr);
+        return;
+    }
+    if (!off && pith_cli_open_grammar(NULL, &wanted, s->chat.model, &grammar) >= 0) return;
+    pith_grammar_free(s->grammar);
+    s->chat.grammar = s->grammar = grammar;
+    fputs(off ? "note: replies are free\n" : "note: replies are JSON of this schema\n", stderr);
+}
+
 static void command_stats(pith_chat_state *s, const char *rest) {
     (void)rest;
     pith_cli_print_stats(&s->chat.last);
@@ -185,7 +201,7 @@ static const struct {
     {"retry", command_retry},     {"undo", command_undo},   {"edit", command_edit},
     {"history", command_history}, {"save", command_save},   {"load", command_load},
     {"fork", command_fork},       {"stats", command_stats}, {"quit", command_quit},
-    {"exit", command_quit},       {"bye", command_quit},
+    {"schema", command_schema},   {"exit", command_quit},   {"bye", command_quit},
 };
 
 void pith_chat_run_command(pith_chat_state *s, const char *line) {

@@ -19,6 +19,13 @@ typedef struct pith_chat_mark {
     size_t n_messages; /* the mark holds while these are the first messages */
 } pith_chat_mark;
 
+/* What happens when the conversation leaves a reply no room (--overflow). */
+typedef enum pith_chat_overflow {
+    PITH_CHAT_OVERFLOW_ERROR,
+    PITH_CHAT_OVERFLOW_SHIFT, /* the oldest exchanges are left out */
+    PITH_CHAT_OVERFLOW_SUMMARISE
+} pith_chat_overflow;
+
 /* A conversation: its messages, and the ids that the session holds for them. A reply's ids are
  * kept as they were made and never re-tokenized: the next turn adds only the ids of what the
  * template writes after the reply. */
@@ -33,9 +40,16 @@ typedef struct pith_chat {
     size_t n_ids, n_marks, capacity;
     int32_t max_tokens;
     const pith_cli_draft *draft;
-    bool quiet; /* the reply is not printed while it is made */
+    const pith_grammar *grammar; /* of every reply; NULL: none */
+    pith_chat_overflow overflow;
+    int32_t n_keep;
+    int32_t n_logprobs; /* -1: none are told */
+    json_t *logprobs;   /* of the last reply; NULL: none */
+    const pith_cli_list *banned;
+    bool quiet;         /* the reply is not printed while it is made */
     pith_cli_progress progress;
     pith_generation last;          /* the last reply; n_predicted 0: none was made */
+    pith_summary summary;          /* what was left out before it */
     size_t reply_from, reply_size; /* its text in `text` */
 } pith_chat;
 
@@ -92,9 +106,11 @@ typedef struct pith_chat_state {
     pith_chat chat;
     pith_chat_lines lines;
     const pith_engine *engine;
-    char *system;     /* owned; NULL: none */
-    bool json;        /* a reply is one JSON line */
-    bool keep_record; /* of each reply, for `pith fit` */
+    char *system;          /* owned; NULL: none */
+    const char *prefer;    /* what --prefer chose; "": nothing */
+    pith_grammar *grammar; /* owned; the chat's */
+    bool json;             /* a reply is one JSON line */
+    bool keep_record;      /* of each reply, for `pith fit` */
     bool quit;
     char *name; /* under which the conversation is kept; owned; NULL: it is not */
     int code;   /* of the last reply */

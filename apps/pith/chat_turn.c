@@ -27,6 +27,7 @@ bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *sess
 
 void pith_chat_deinit(pith_chat *chat) {
     json_decref(chat->messages);
+    json_decref(chat->logprobs);
     pith_buffer_deinit(&chat->text);
     pith_free(chat->ids);
     pith_free(chat->marks);
@@ -140,6 +141,12 @@ static int on_text(void *user, int32_t id, const char *text, size_t size) {
     return fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0;
 }
 
+static void on_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
+                        size_t n_top) {
+    pith_chat *chat = user;
+    pith_cli_add_logprobs(chat->logprobs, chat->model, (pith_logprob){id, logprob}, top, n_top);
+}
+
 /* The end token stands for what the template writes behind a reply, if it writes that. */
 static void add_end_token(pith_chat *chat) {
     int32_t last = chat->ids[chat->n_ids - 1];
@@ -153,6 +160,7 @@ static void add_end_token(pith_chat *chat) {
 }
 
 static pith_status generate(pith_chat *chat, pith_error *error) {
+    size_t shared = pith_cli_shared_ids(chat->model, chat->messages, chat->ids, chat->n_ids);
     chat->progress = pith_cli_progress_start("reading the conversation");
     pith_generate_options options = {.size = sizeof options,
                                      .max_tokens = chat->max_tokens,
@@ -161,7 +169,18 @@ static pith_status generate(pith_chat *chat, pith_error *error) {
                                      .on_prompt = pith_cli_progress_step,
                                      .prompt_user = &chat->progress,
                                      .draft = chat->draft->mode,
-                                     .draft_session = chat->draft->session};
+                                     .draft_session = chat->draft->session,
+                                     .grammar = chat->grammar,
+                                     .cache_at = &shared,
+                                     .n_cache_at = shared > 0 ? 1 : 0,
+                                     .banned = chat->banned->items,
+                                     .n_banned = chat->banned->n};
+    if (chat->n_logprobs >= 0) {
+        options.on_logprobs = on_logprobs;
+        options.logprobs_user = chat;
+        options.n_logprobs = chat->n_logprobs;
+        chat->logprobs = json_array();
+    }
     size_t n_prompt = chat->n_ids;
     chat->reply_from = chat->text.size;
     pith_cli_interrupt_watch(chat->session);
@@ -185,10 +204,36 @@ static pith_status generate(pith_chat *chat, pith_error *error) {
     return status;
 }
 
+/* Older messages give way, where that is wanted and the reply needs it. No mark holds then. */
+static pith_status make_room(pith_chat *chat, pith_error *error) {
+    chat->summary = (pith_summary){0};
+    if (chat->overflow == PITH_CHAT_OVERFLOW_ERROR) return PITH_OK;
+    chat->progress = pith_cli_progress_start("reading what is summarised");
+    pith_summarise_options options = {.model = chat->model,
+                                      .session = chat->session,
+                                      .n_ctx = chat->capacity,
+                                      .room = pith_summarise_room(chat->capacity, chat->max_tokens),
+                                      .n_keep = (size_t)chat->n_keep,
+                                      .drop = chat->overflow == PITH_CHAT_OVERFLOW_SHIFT,
+                                      .draft = chat->draft->mode,
+                                      .draft_session = chat->draft->session,
+                                      .on_prompt = pith_cli_progress_step,
+                                      .user = &chat->progress};
+    pith_cli_interrupt_watch(chat->session);
+    pith_status status = pith_summarise(&options, chat->messages, &chat->summary, error);
+    pith_cli_interrupt_watch(NULL);
+    pith_cli_progress_end(&chat->progress);
+    if (chat->summary.n_dropped > 0) chat->n_marks = 0;
+    return status;
+}
+
 /* Reply to the messages as they stand. */
 static pith_status reply(pith_chat *chat, pith_error *error) {
     chat->last = (pith_generation){0};
     chat->reply_size = 0;
+    json_decref(chat->logprobs);
+    chat->logprobs = NULL;
+    if (make_room(chat, error) != PITH_OK) return error->status;
     pith_prompt *prompt = pith_cli_render_chat(chat->model, chat->messages, error);
     if (!prompt) return error->status;
     pith_status status = take_prompt(chat, prompt, error);
@@ -200,11 +245,10 @@ static pith_status reply(pith_chat *chat, pith_error *error) {
 }
 
 pith_status pith_chat_say(pith_chat *chat, const char *text, pith_error *error) {
-    size_t n = json_array_size(chat->messages);
-    pith_status status = pith_cli_add_message(chat->messages, "user", pith_span_of(text))
-                             ? reply(chat, error)
-                             : pith_fail_memory(error, "the message", strlen(text));
-    if (status != PITH_OK) keep_messages(chat, n);
+    if (!pith_cli_add_message(chat->messages, "user", pith_span_of(text)))
+        return pith_fail_memory(error, "the message", strlen(text));
+    pith_status status = reply(chat, error);
+    if (status != PITH_OK) keep_messages(chat, json_array_size(chat->messages) - 1);
     return status;
 }
 
@@ -215,10 +259,7 @@ pith_status pith_chat_retry(pith_chat *chat, pith_error *error) {
     json_t *old = json_incref(json_array_get(chat->messages, n - 1));
     keep_messages(chat, n - 1);
     pith_status status = reply(chat, error);
-    if (status != PITH_OK) {
-        keep_messages(chat, n - 1);
-        json_array_append(chat->messages, old);
-    }
+    if (status != PITH_OK) json_array_append(chat->messages, old);
     json_decref(old);
     return status;
 }

@@ -74,16 +74,22 @@ typedef struct pith_cli_model {
     int32_t n_ctx_wanted; /* where --ctx says nothing; 0: the model's, at most 4096 */
     uint64_t memory;
     pith_cli_list loras, controls; /* of pith_cli_adapter_options */
+    bool embeds;                   /* an engine for embeddings */
     bool use_cache;                /* set by commands that have --cache */
     const char *cache;             /* as given; NULL: the default folder */
+    int32_t n_sessions;            /* 0: 1 */
+    int prefer;                    /* a pith_prefer */
+    int32_t decode_threads;        /* 0: as many as threads, or as the machine's record says */
+    bool kv_is_chosen;             /* kv comes from --prefer: the model may not allow it */
+    char prefer_text[320];         /* what --prefer chose (pith_cli_prefer); "" without it */
 } pith_cli_model;
 
-enum { PITH_CLI_MODEL_OPTIONS = 10 };
+enum { PITH_CLI_MODEL_OPTIONS = 11 };
 /* The options that mean the same everywhere: -m --ctx --threads --load --memory --kv --exact
- * --precision --force --step. */
+ * --precision --force --step --prefer. */
 void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI_MODEL_OPTIONS]);
-/* Path of a model given as path or as a name in the models folder; NULL with a message in *error.
- * Caller frees with pith_free. */
+/* Path of a model given as path or as a name of `pith list` (find_model.c); NULL with a message in
+ * *error. Caller frees with pith_free. */
 char *pith_cli_find_model(const char *name, pith_error *error);
 /* The folder of everything that pith keeps: "$PITH_HOME", else pith/ below the XDG cache. Caller
  * frees with pith_free; NULL without memory. */
@@ -115,8 +121,9 @@ typedef struct pith_cli_sampler {
     pith_sampler_options options;
     pith_cli_list breakers; /* of DRY; "none": none */
     pith_cli_list biases;   /* ID+B, TEXT-B, "TEXT"-inf */
+    pith_cli_list banned;   /* strings: for pith_generate_options */
 } pith_cli_sampler;
-enum { PITH_CLI_SAMPLER_OPTIONS = 25 };
+enum { PITH_CLI_SAMPLER_OPTIONS = 26 };
 void pith_cli_sampler_options(pith_cli_sampler *values,
                               pith_cli_option out[PITH_CLI_SAMPLER_OPTIONS]);
 /* Exit code, or -1 when *sampler is made. */
@@ -171,28 +178,14 @@ pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pit
 /* The same with "tools"; NULL: without. */
 pith_prompt *pith_cli_render_tools(const pith_model *model, json_t *messages, json_t *tools,
                                    pith_error *error);
+/* How many of a prompt's ids any other prompt begins with that has the same system messages and
+ * another user's text: those in front of the first user's text. 0: unknown, also where a user's
+ * text is so long that prompts may share it too. messages: those that the prompt was rendered
+ * from. */
+size_t pith_cli_shared_ids(const pith_model *model, json_t *messages, const int32_t *ids,
+                           size_t n_ids);
 /* "1,2,3" -> ids. NULL with a message. Caller frees with pith_free. */
 int32_t *pith_cli_parse_ids(const char *text, size_t size, size_t *n_ids, pith_error *error);
-
-/* ---- Replies (reply_json.c): what --json prints for one reply ---- */
-typedef struct pith_cli_reply {
-    const pith_model *model;
-    const pith_engine *engine;
-    const pith_session *session;
-    const int32_t *prompt_ids; /* [made->n_prompt] */
-    const int32_t *ids;        /* [made->n_predicted] */
-    pith_span text;
-    const pith_message *message; /* of tools; NULL: none were given */
-    const pith_generation *made;
-    json_t *logprobs; /* released; NULL: not asked for */
-} pith_cli_reply;
-json_t *pith_cli_reply_json(const pith_cli_reply *reply);
-/* Appends {"id", "text", "logprob", "top"} of a token, as pith_generate_options.on_logprobs tells
- * it. */
-void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob own,
-                           const pith_logprob *top, size_t n_top);
-/* Times and speeds in one line on stderr. */
-void pith_cli_print_stats(const pith_generation *made);
 
 /* ---- The system (host.c): what differs between systems ---- */
 /* The program's arguments in UTF-8 and standard streams that change no byte. */
@@ -203,6 +196,8 @@ char *pith_cli_variable(const char *name);
 FILE *pith_cli_open_file(const char *path, const char *mode); /* fopen with a UTF-8 path */
 /* 0 when the path may be read, else errno. Opens nothing, so that a pipe is not waited for. */
 int pith_cli_try_read(const char *path);
+/* Waits without using the processor. */
+void pith_cli_sleep(int milliseconds);
 /* Calls each(user, name) for everything in a folder until it returns false. 0 or errno. */
 int pith_cli_each_name(const char *folder, bool (*each)(void *user, const char *name), void *user);
 bool pith_cli_is_terminal(FILE *file);
@@ -217,8 +212,13 @@ void pith_cli_remove_file(const char *path);
 
 /* ---- Interrupt (interrupt.c): Ctrl-C stops the running reply; a second one ends pith ---- */
 void pith_cli_interrupt_watch(pith_session *session); /* NULL: back to the default */
+/* The same for n replies that are made together. The array lives until the next call. */
+void pith_cli_interrupt_watch_all(pith_session *const *sessions, size_t n);
 /* The same for whatever asks the program to end: for work that has something to clear away. */
 void pith_cli_end_watch(pith_session *session);
+/* For work without a session: from now on the first Ctrl-C only makes pith_cli_interrupted true. */
+void pith_cli_interrupt_count(bool on);
+bool pith_cli_interrupted(void);
 /* A file that was cut short while it is mapped becomes a sentence and exit code 1. */
 void pith_cli_watch_faults(void);
 
@@ -229,9 +229,13 @@ int pith_command_inspect(int argc, char **argv);
 int pith_command_tokenize(int argc, char **argv);
 int pith_command_template(int argc, char **argv);
 int pith_command_logits(int argc, char **argv);
+int pith_command_embed(int argc, char **argv);
 int pith_command_bench(int argc, char **argv);
 int pith_command_fit(int argc, char **argv);
 int pith_command_list(int argc, char **argv);
+int pith_command_pull(int argc, char **argv);
+int pith_command_rm(int argc, char **argv);
+int pith_command_show(int argc, char **argv);
 int pith_command_cache(int argc, char **argv);
 int pith_command_doctor(int argc, char **argv);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "pith/machine_record.h"
+#include "pith/pull.h"
 
 #include <string.h>
 
@@ -31,6 +32,8 @@ static json_t *describe(const pith_system_info *info, const pith_cli_machine *ma
         json_object_set_new(kernels, name, json_string(value));
     for (size_t i = 0; pith_system_library(i, &name, &value); i++)
         json_object_set_new(libraries, name, json_string(value));
+    if (pith_cli_network_version())
+        json_object_set_new(libraries, "libcurl", json_string(pith_cli_network_version()));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
     return json_pack(
@@ -73,7 +76,9 @@ static int print_text(const pith_system_info *info, const pith_cli_machine *mach
     printf("\nlibraries     ");
     for (size_t i = 0; pith_system_library(i, &name, &value); i++)
         printf("%s %s %s", i ? "," : "", name, value);
-    printf("\nkernels\n");
+    value = pith_cli_network_version();
+    printf(", %s%s\nkernels\n", value ? "libcurl " : "no libcurl: pith pull has no network",
+           value ? value : "");
     for (size_t i = 0; pith_system_kernel(i, &name, &value); i++)
         printf("  %-24s %s\n", name, value);
     return pith_cli_finish();

@@ -20,6 +20,7 @@ typedef struct fit_options {
     const char *device, *bandwidth, *ops, *want, *params;
     float share;
     bool json, devices, no_probe, no_record;
+    int prefer; /* a pith_prefer */
 } fit_options;
 
 /* ---- Numbers with units ---- */
@@ -155,6 +156,16 @@ static void set_token_range(pith_fit_answer *answer) {
     answer->record.token_slow = slow > usual ? slow / usual : 1;
 }
 
+/* What --prefer chooses where nothing is given; the answer shows it. */
+static void prefer(const fit_options *o, const pith_fit_answer *answer, pith_fit_options *options) {
+    pith_preference choice;
+    pith_prefer_choose((pith_prefer)o->prefer, &answer->question->machine.probe, &choice, NULL);
+    if (options->load == PITH_LOAD_AUTO) options->load = choice.load;
+    if (options->kv_type == PITH_KV_AUTO) options->kv_type = choice.kv_type;
+    if (choice.decode_threads > 0 && o->n_threads == 0 && !answer->question->device)
+        options->decode_threads = choice.decode_threads;
+}
+
 static bool estimate(const char *path, const fit_options *o, pith_fit_answer *answer,
                      pith_file **file, pith_error *error) {
     pith_cli_thread_numbers kept = answer->question->threads;
@@ -168,7 +179,13 @@ static bool estimate(const char *path, const fit_options *o, pith_fit_answer *an
                                 .device = answer->question->device,
                                 .no_probe = o->no_probe};
     if (pith_file_open_header(path, file, error) != PITH_OK) return false;
-    if (pith_file_fit(*file, &options, &answer->fit, error) != PITH_OK) return false;
+    prefer(o, answer, &options);
+    pith_status status = pith_file_fit(*file, &options, &answer->fit, error);
+    if (status == PITH_ERROR_UNSUPPORTED && o->kv == PITH_KV_AUTO && options.kv_type) {
+        options.kv_type = PITH_KV_AUTO; /* the model does not allow what was chosen */
+        status = pith_file_fit(*file, &options, &answer->fit, error);
+    }
+    if (status != PITH_OK) return false;
     remember_speed(o, answer);
     pith_cli_record_key key = record_key(*file, o, &answer->fit, options.decode_threads);
     pith_cli_record_load(&key, &answer->record);
@@ -248,7 +265,7 @@ static int answer_all(const pith_cli_command *command, const fit_options *o, con
     return o->json ? pith_cli_print_json(list) : pith_cli_finish();
 }
 
-enum { N_OPTIONS = 18 };
+enum { N_OPTIONS = 19 };
 
 static void fill_options(fit_options *o, pith_cli_option table[N_OPTIONS]) {
     const pith_cli_option options[N_OPTIONS] = {
@@ -281,6 +298,8 @@ static void fill_options(fit_options *o, pith_cli_option table[N_OPTIONS]) {
         {"no-probe", 0, PITH_CLI_FLAG, &o->no_probe, "", "sizes only, nothing is measured", 0, 0},
         {"no-record", 0, PITH_CLI_FLAG, &o->no_record, "",
          "neither use nor keep records of estimates and runs", 0, 0},
+        {"prefer", 0, PITH_CLI_CHOICE, &o->prefer, "none|ttft|tps|memory|battery",
+         "load mode, KV and threads of `pith run --prefer`", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o->json, "", "as JSON", 0, 0},
     };
     memcpy(table, options, sizeof options);

@@ -107,6 +107,10 @@ bool pith_cli_is_device(const char *path) {
     return known && !(info.st_mode & (_S_IFREG | _S_IFDIR));
 }
 
+void pith_cli_sleep(int milliseconds) {
+    if (milliseconds > 0) Sleep((DWORD)milliseconds);
+}
+
 static unsigned process_number(void) {
     return (unsigned)GetCurrentProcessId();
 }
@@ -139,6 +143,7 @@ int pith_cli_make_folder(const char *path) {
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A standard stream that came closed would be the next file that is opened: a model read as a
@@ -187,6 +192,11 @@ bool pith_cli_is_terminal(FILE *file) {
 bool pith_cli_is_device(const char *path) {
     struct stat info;
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+void pith_cli_sleep(int milliseconds) {
+    struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    while (milliseconds > 0 && nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
 static unsigned process_number(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole files and streams in, ids of texts, rendered chats.
+ * Whole files and streams in, ids of texts, rendered chats and what they share.
  * Invariant: nothing is read without a limit, and what is refused is named with the limit. */
 #include "base/memory.h"
 #include "pith/cli.h"
@@ -81,6 +81,54 @@ pith_prompt *pith_cli_render_tools(const pith_model *model, json_t *messages, js
     pith_prompt_render(model, NULL, json, &prompt, error);
     pith_cli_release_json(json);
     return prompt;
+}
+
+/* The leading system messages, and a user's text that begins otherwise than the first one does. */
+static json_t *other_messages(json_t *messages) {
+    json_t *list = json_array();
+    size_t i = 0;
+    for (; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i);
+        const char *role = json_string_value(json_object_get(message, "role"));
+        if (!role || strcmp(role, "system") != 0) break;
+        json_array_append(list, message);
+    }
+    const char *first = json_string_value(json_object_get(json_array_get(messages, i), "content"));
+    const char *other = first && first[strspn(first, " \t\r\n")] == '?' ? "!" : "?";
+    pith_cli_add_message(list, "user", pith_span_of(other));
+    return list;
+}
+
+/* Of bytes: a longer text of a user may be what prompts share, such as a document. */
+enum { SHORT_TEXT = 1024 };
+
+static bool has_long_text(json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        json_t *message = json_array_get(messages, i);
+        const char *role = json_string_value(json_object_get(message, "role"));
+        if (role && strcmp(role, "user") == 0 &&
+            json_string_length(json_object_get(message, "content")) > SHORT_TEXT)
+            return true;
+    }
+    return false;
+}
+
+size_t pith_cli_shared_ids(const pith_model *model, json_t *messages, const int32_t *ids,
+                           size_t n_ids) {
+    pith_error error;
+    size_t size = 0, n = 0, same = 0;
+    if (has_long_text(messages)) return 0;
+    json_t *list = other_messages(messages);
+    pith_prompt *prompt = pith_cli_render_chat(model, list, &error);
+    json_decref(list);
+    if (!prompt) return 0;
+    pith_prompt_text(prompt, &size);
+    int32_t *other = pith_alloc_array(size + 2, sizeof *other);
+    if (other && pith_prompt_tokenize(model, prompt, other, size + 2, &n, &error) == PITH_OK)
+        while (same < n && same < n_ids && other[same] == ids[same]) same++;
+    pith_free(other);
+    pith_prompt_free(prompt);
+    return same;
 }
 
 /* The digits at text[*at]; false when there are none or the number is no token id. */

@@ -29,6 +29,8 @@ void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI
          0},
         {"step", 0, PITH_CLI_INT, &values->step_limit, "N",
          "prompt tokens computed at once (default: 256)", 0, 1 << 16},
+        {"prefer", 0, PITH_CLI_CHOICE, &values->prefer, "none|ttft|tps|memory|battery",
+         "choose what is not given for one goal, and say what", 0, 0},
     };
     memcpy(out, options, sizeof options);
 }
@@ -65,46 +67,6 @@ char *pith_cli_models_folder(void) {
     char *folder = home ? join(home, "/models", "") : NULL;
     pith_free(home);
     return folder;
-}
-
-/* folder/name or folder/name.gguf, whichever can be opened; NULL when neither can. */
-static char *find_in_folder(const char *folder, const char *name) {
-    static const char *const endings[] = {".gguf", ""};
-    pith_buffer path = {0};
-    char *found = NULL;
-    for (size_t i = 0; i < 2 && !found; i++) {
-        pith_buffer_reset(&path);
-        pith_buffer_append_format(&path, "%s/%s%s", folder, name, endings[i]);
-        if (!path.failed && pith_cli_try_read(path.data) == 0)
-            found = pith_copy_text(path.data, path.size);
-    }
-    pith_buffer_deinit(&path);
-    return found;
-}
-
-char *pith_cli_find_model(const char *name, pith_error *error) {
-    if (!name[0]) {
-        pith_fail(error, PITH_ERROR_ARGUMENT, "the model's name is empty");
-        return NULL;
-    }
-    int code = pith_cli_try_read(name);
-    if (code == 0) {
-        char *same = pith_copy_text(name, strlen(name));
-        if (!same) pith_fail_memory(error, "a path", strlen(name));
-        return same;
-    }
-    char *folder = pith_cli_models_folder();
-    char *found = folder && !strchr(name, '/') ? find_in_folder(folder, name) : NULL;
-    if (!found && code != ENOENT)
-        pith_fail(error, PITH_ERROR_IO, "%s could not be opened: %s", name, strerror(code));
-    else if (!found && strchr(name, '/'))
-        pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no file %s", name);
-    else if (!found)
-        pith_fail(error, PITH_ERROR_NOT_FOUND,
-                  "there is no model '%s': neither a file here nor in %s (`pith list` shows them)",
-                  name, folder ? folder : "the models folder");
-    pith_free(folder);
-    return found;
 }
 
 /* One line each; they may quote the file. */
@@ -190,15 +152,18 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
     pith_engine_options options = {.size = sizeof options,
                                    .cache_folder = cache,
                                    .n_ctx = values->n_ctx ? values->n_ctx : n_ctx_wanted,
-                                   .n_sessions = 1,
+                                   .n_sessions = values->n_sessions,
                                    .n_threads = threads.n_threads,
-                                   .decode_threads = threads.decode_threads,
+                                   .decode_threads = values->decode_threads > 0
+                                                         ? values->decode_threads
+                                                         : threads.decode_threads,
                                    .step_limit = values->step_limit,
                                    .kv_type = (pith_kv_type)values->kv,
                                    .precision = (pith_precision)values->precision,
                                    .exact = values->exact,
                                    .memory_limit = limit,
-                                   .adapter_rank_limit = adapters.rank};
+                                   .adapter_rank_limit = adapters.rank,
+                                   .embeddings = values->embeds};
     if (code < 0) code = make_session(model, &options, &adapters, engine, session);
     pith_free(cache);
     pith_cli_close_adapters(&adapters);

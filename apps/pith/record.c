@@ -196,9 +196,10 @@ void pith_cli_record_run(const pith_cli_measure *m) {
 
 void pith_cli_record_reply(const pith_model *model, const pith_engine *engine,
                            const pith_generation *made) {
-    /* Steps with guesses are no measure of a token's time. */
-    int32_t n_token =
-        made->n_predicted > 1 && made->n_drafted == 0 ? (int32_t)made->n_predicted - 1 : 0;
+    if (made->n_dropped > 0) return; /* what was read is not what was given */
+    /* Steps with guesses are no measure of a token's time, nor are those made again. */
+    bool is_plain = made->n_drafted == 0 && made->n_forced == 0 && made->n_rewinds == 0;
+    int32_t n_token = made->n_predicted > 1 && is_plain ? (int32_t)made->n_predicted - 1 : 0;
     /* Nor is what came from the disk one of reading. */
     bool was_read = made->cache_source != PITH_CACHE_DISK;
     pith_cli_measure measure = {.model = model,

@@ -13,23 +13,57 @@ static const char *stop_text(pith_stop stop) {
     return names[stop];
 }
 
-static json_t *timings(const pith_generation *made) {
-    return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:I, s:I, s:I}", "prompt_n",
-                     (json_int_t)(made->n_prompt - made->n_cached), "cache_n",
-                     (json_int_t)made->n_cached, "prompt_ms", made->prompt_ms, "ttft_ms",
-                     made->ttft_ms, "predicted_n", (json_int_t)made->n_predicted, "predicted_ms",
-                     made->predicted_ms, "draft_n", (json_int_t)made->n_drafted, "draft_accepted_n",
-                     (json_int_t)made->n_draft_accepted, "dropped_n", (json_int_t)made->n_dropped);
+static void set_number(json_t *object, const char *name, size_t n) {
+    json_object_set_new(object, name, json_integer((json_int_t)n));
 }
 
-/* What was assumed while loading: one item a line. */
-static json_t *note_list(const char *notes, const char *cache_note, const pith_generation *made) {
+static json_t *timings(const pith_cli_reply *reply) {
+    const pith_generation *made = reply->made;
+    const pith_summary none = {0}, *summary = reply->summary ? reply->summary : &none;
+    size_t n_adapters = 0;
+    while (pith_session_adapter_at(reply->session, n_adapters, NULL, NULL)) n_adapters++;
+    json_t *json =
+        json_pack("{s:f, s:f, s:f, s:f}", "prompt_ms", made->prompt_ms, "ttft_ms", made->ttft_ms,
+                  "predicted_ms", made->predicted_ms, "summary_ms", summary->ms);
+    set_number(json, "prompt_n", made->n_prompt - made->n_cached);
+    set_number(json, "cache_n", made->n_cached);
+    set_number(json, "predicted_n", made->n_predicted);
+    set_number(json, "draft_n", made->n_drafted);
+    set_number(json, "draft_accepted_n", made->n_draft_accepted);
+    set_number(json, "dropped_n", made->n_dropped + summary->n_dropped);
+    set_number(json, "forced_n", made->n_forced);
+    set_number(json, "rewinds_n", made->n_rewinds);
+    set_number(json, "summary_n", summary->n_tokens);
+    set_number(json, "adapter_n", n_adapters);
+    return json;
+}
+
+static void add_note(json_t *list, const char *text) {
+    if (text && text[0]) json_array_append_new(list, pith_cli_json_string(text));
+}
+
+/* What was chosen, dropped and missed; then what was assumed while loading, one item a line. */
+static json_t *note_list(const pith_cli_reply *reply, const char *cache_note) {
+    const pith_generation *made = reply->made;
+    const char *notes = pith_model_describe(reply->model).notes;
+    char text[160] = "";
     json_t *list = json_array();
-    if (cache_note[0]) json_array_append_new(list, pith_cli_json_string(cache_note));
-    if (made->n_dropped > 0)
-        json_array_append_new(list,
-                              json_sprintf("%d tokens were dropped to stay within the context",
-                                           (int)made->n_dropped));
+    add_note(list, reply->prefer);
+    add_note(list, cache_note);
+    if (made->cache_miss > PITH_CACHE_MISS_OFF) {
+        snprintf(text, sizeof text, "nothing came from disk: %s",
+                 pith_cache_miss_text(made->cache_miss));
+        add_note(list, text);
+    }
+    if (reply->summary) {
+        pith_summarise_describe(reply->summary, text, sizeof text);
+        add_note(list, text);
+    }
+    if (made->n_dropped > 0) {
+        snprintf(text, sizeof text, "%zu tokens were dropped to stay within the context",
+                 made->n_dropped);
+        add_note(list, text);
+    }
     for (const char *at = notes ? notes : ""; *at;) {
         size_t size = strcspn(at, "\n");
         json_array_append_new(list, pith_cli_json_text(at, size));
@@ -58,16 +92,16 @@ void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob o
 json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
     const pith_generation *made = reply->made;
     pith_engine_info engine = pith_engine_describe(reply->engine);
-    json_t *notes = note_list(pith_model_describe(reply->model).notes, engine.cache_note, made);
+    json_t *notes = note_list(reply, engine.cache_note);
     pith_cli_note_adapters(reply->session, notes);
     json_t *json = json_pack(
         "{s:o, s:o, s:o, s:s, s:o, s:s, s:s, s:s, s:I, s:o}", "text",
         pith_cli_json_text(reply->text.data ? reply->text.data : "", reply->text.size), "ids",
         pith_cli_json_ids(reply->ids, made->n_predicted), "prompt_ids",
         pith_cli_json_ids(reply->prompt_ids, made->n_prompt), "stop_reason", stop_text(made->stop),
-        "timings", timings(made), "cache", pith_cache_source_text(made->cache_source), "cache_miss",
-        pith_cache_miss_text(made->cache_miss), "backend", engine.backend, "peak_bytes",
-        (json_int_t)pith_memory_peak(), "notes", notes);
+        "timings", timings(reply), "cache", pith_cache_source_text(made->cache_source),
+        "cache_miss", pith_cache_miss_text(made->cache_miss), "backend", engine.backend,
+        "peak_bytes", (json_int_t)pith_memory_peak(), "notes", notes);
     if (reply->message) {
         size_t size = 0;
         const char *thought = pith_message_reasoning(reply->message, &size);
@@ -76,6 +110,14 @@ json_t *pith_cli_reply_json(const pith_cli_reply *reply) {
     }
     if (reply->logprobs) json_object_set_new(json, "logprobs", reply->logprobs);
     return json;
+}
+
+json_t *pith_cli_choice_json(pith_span text, const int32_t *ids, const pith_generation *made) {
+    return json_pack("{s:o, s:o, s:s, s:I, s:f}", "text",
+                     pith_cli_json_text(text.data ? text.data : "", text.size), "ids",
+                     pith_cli_json_ids(ids, made->n_predicted), "stop_reason",
+                     stop_text(made->stop), "predicted_n", (json_int_t)made->n_predicted,
+                     "predicted_ms", made->predicted_ms);
 }
 
 static double per_second(size_t n, double ms) {

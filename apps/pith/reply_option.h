@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options of what makes replies: guesses, adapters, grammars, tools. Each group is one file. */
+ * Options of what makes replies: guesses, preferences, adapters, grammars, tools; and what is told
+ * of a reply. Each group is one file. */
 #ifndef PITH_APPS_PITH_REPLY_OPTION_H
 #define PITH_APPS_PITH_REPLY_OPTION_H
 
 #include "pith/cli.h"
+#include "pith/summarise.h"
 
 /* ---- Guesses (draft_option.c) ---- */
 
@@ -15,10 +17,29 @@ typedef struct pith_cli_draft {
     pith_session *session;
 } pith_cli_draft;
 pith_cli_option pith_cli_draft_option(pith_cli_draft *draft);
+/* Whose tokens are guessed. */
+typedef struct pith_cli_draft_target {
+    const pith_model *model;
+    const pith_engine *engine;
+    const pith_session *session;
+} pith_cli_draft_target;
 /* Settles the mode and opens the draft model where one is named. -1, or the exit code. */
 int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
-                        const pith_engine *engine, pith_cli_draft *draft);
+                        const pith_cli_draft_target *target, pith_cli_draft *draft);
 void pith_cli_draft_close(pith_cli_draft *draft);
+/* Whether a draft model is named. */
+bool pith_cli_draft_is_model(const pith_cli_draft *draft);
+
+/* ---- Preferences (prefer_option.c): --prefer ---- */
+
+/* Fills what was not given with what --prefer chooses. draft: NULL where nothing is guessed. Exit
+ * code, or -1. */
+int pith_cli_prefer(pith_cli_model *values, pith_cli_draft *draft);
+/* Takes back what the model does not allow; true where something was. */
+bool pith_cli_prefer_check(pith_cli_model *values, const pith_model *model);
+/* The same, then tells the choice on stderr and in prefer_text. Call it before the engine is
+ * made. */
+void pith_cli_prefer_tell(pith_cli_model *values, const pith_model *model);
 
 /* ---- Adapters (adapter_option.c): --lora --control-vector ---- */
 enum { PITH_CLI_ADAPTER_OPTIONS = 2 };
@@ -80,5 +101,29 @@ json_t *pith_cli_tool_calls(const pith_message *message);
 /* {"name", "arguments"}, one a line, behind what the reply says. */
 void pith_cli_print_calls(const pith_message *message);
 void pith_cli_close_tools(pith_cli_tools *values);
+
+/* ---- What is told of a reply (reply_json.c) ---- */
+typedef struct pith_cli_reply {
+    const pith_model *model;
+    const pith_engine *engine;
+    const pith_session *session;
+    const int32_t *prompt_ids; /* [made->n_prompt] */
+    const int32_t *ids;        /* [made->n_predicted] */
+    pith_span text;
+    const pith_message *message; /* of tools; NULL: none were given */
+    const pith_generation *made;
+    const pith_summary *summary; /* what was summarised before; NULL: nothing */
+    const char *prefer;          /* what --prefer chose; "": nothing */
+    json_t *logprobs;            /* released; NULL: not asked for */
+} pith_cli_reply;
+json_t *pith_cli_reply_json(const pith_cli_reply *reply);
+/* {"text", "ids", "stop_reason", "predicted_n", "predicted_ms"} of one of several replies. */
+json_t *pith_cli_choice_json(pith_span text, const int32_t *ids, const pith_generation *made);
+/* Appends {"id", "text", "logprob", "top"} of a token, as pith_generate_options.on_logprobs tells
+ * it. */
+void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob own,
+                           const pith_logprob *top, size_t n_top);
+/* Times and speeds in one line on stderr. */
+void pith_cli_print_stats(const pith_generation *made);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUTS = 11, PENALTIES = 9, MORE = 5 };
+enum { CUTS = 11, PENALTIES = 9, MORE = 6 };
 _Static_assert(CUTS + PENALTIES + MORE == PITH_CLI_SAMPLER_OPTIONS, "all options are copied");
 
 static void fill_cuts(pith_sampler_options *o, pith_cli_option out[CUTS]) {
@@ -76,6 +76,8 @@ static void fill_more(pith_cli_sampler *values, pith_cli_option out[MORE]) {
          "how fast it is corrected (default: 0.1)", 0.0001, 1},
         {"logit-bias", 0, PITH_CLI_LIST, &values->biases, "TOKEN+B",
          "add B to a token's logit: 15043-inf, ' yes'+2; repeatable", 0, 0},
+        {"ban", 0, PITH_CLI_LIST, &values->banned, "TEXT",
+         "TEXT never appears in a reply; repeatable", 0, 0},
         {"seed", 0, PITH_CLI_SEED, &o->seed, "N", "the same seed gives the same draws (default: 0)",
          0, 0},
     };

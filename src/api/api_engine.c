@@ -130,7 +130,22 @@ const int32_t *pith_session_ids(const pith_session *session) {
 }
 
 const float *pith_session_logits(const pith_session *session) {
-    return session && session->has_logits ? session->logits : NULL;
+    return session && session->has_logits && !session->engine->embeds ? session->logits : NULL;
+}
+
+pith_status pith_session_embed(pith_session *session, const int32_t *ids, size_t n_ids,
+                               pith_pooling pooling, float *out, pith_error *error) {
+    if (!session) return pith_fail_null(error, "session");
+    if (!ids) return pith_fail_null(error, "ids");
+    if (!out) return pith_fail_null(error, "out");
+    if (session->reply) return busy(error);
+    if (!session->engine->embeds)
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the engine makes logits: make one with options.embeddings");
+    if (n_ids == 0) return pith_fail(error, PITH_ERROR_ARGUMENT, "the text has no tokens");
+    if ((unsigned)pooling > PITH_POOLING_LAST)
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "pooling %d is unknown", (int)pooling);
+    return pith_session_pool(session, (pith_id_span){ids, n_ids}, pooling, out, error);
 }
 
 void pith_session_cancel(pith_session *session) {
@@ -202,22 +217,41 @@ size_t pith_logprobs(const float *logits, int32_t n_vocab, int32_t id, double *l
 
 /* ---- Generation ---- */
 
-static pith_status check_stops(const pith_generate_options *options, pith_error *error) {
-    if (options->n_stops > 0 && !options->stops) return pith_fail_null(error, "stops");
-    for (size_t i = 0; i < options->n_stops; i++) {
-        pith_span stop = {options->stops[i], options->stops[i] ? strlen(options->stops[i]) : 0};
-        if (stop.size == 0) {
-            return pith_fail(error, PITH_ERROR_ARGUMENT, "stop string %zu is NULL or empty", i);
+static pith_status check_strings(const char *name, const char *const *strings, size_t n,
+                                 size_t max_bytes, pith_error *error) {
+    if (n > 0 && !strings) return pith_fail_null(error, name);
+    for (size_t i = 0; i < n; i++) {
+        pith_span one = {strings[i], strings[i] ? strlen(strings[i]) : 0};
+        if (one.size == 0) {
+            return pith_fail(error, PITH_ERROR_ARGUMENT, "%s: string %zu is NULL or empty", name,
+                             i);
         }
-        for (size_t at = 0; at < stop.size;) {
+        if (one.size > max_bytes) {
+            return pith_fail(error, PITH_ERROR_ARGUMENT,
+                             "%s: string %zu has %zu bytes, at most %zu", name, i, one.size,
+                             max_bytes);
+        }
+        for (size_t at = 0; at < one.size;) {
             uint32_t code;
-            at += pith_utf8_decode(stop.data + at, stop.size - at, &code);
+            at += pith_utf8_decode(one.data + at, one.size - at, &code);
             if (code == PITH_UTF8_INVALID) {
-                return pith_fail(error, PITH_ERROR_ARGUMENT, "stop string %zu is not UTF-8", i);
+                return pith_fail(error, PITH_ERROR_ARGUMENT, "%s: string %zu is not UTF-8", name,
+                                 i);
             }
         }
     }
     return PITH_OK;
+}
+
+static pith_status check_texts(const pith_generate_options *options, pith_error *error) {
+    pith_status status = check_strings("stops", options->stops, options->n_stops, SIZE_MAX, error);
+    if (status != PITH_OK) return status;
+    if (options->n_banned > PITH_BANNED_MAX) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "n_banned is %zu: it must be 0 to %d",
+                         options->n_banned, PITH_BANNED_MAX);
+    }
+    return check_strings("banned", options->banned, options->n_banned, PITH_BANNED_MAX_BYTES,
+                         error);
 }
 
 /* Checks what a reply is made of and fills in defaults. */
@@ -229,7 +263,7 @@ static pith_status reply_options(const pith_session *session, const pith_sampler
     if (!prompt) return pith_fail_null(error, "prompt");
     pith_status status =
         pith_copy_options(full, sizeof *full, options, "pith_generate_options", error);
-    if (status == PITH_OK) status = check_stops(full, error);
+    if (status == PITH_OK) status = check_texts(full, error);
     if (status != PITH_OK) return status;
     if (full->max_tokens < 0) {
         return pith_fail(error, PITH_ERROR_ARGUMENT, "max_tokens %d is negative", full->max_tokens);

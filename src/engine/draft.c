@@ -10,13 +10,19 @@
  * whatever the text is. */
 #include "engine/draft.h"
 
+#include "base/clock.h"
+
+#include <string.h>
+
 /* Guesses remembered of each kind: older ones fade. */
 static const double memory = 64;
 /* As if that many had been looked at before, with this share right: by kind. */
 static const double prior_looked = 4;
-static const double prior_right[PITH_DRAFT_KINDS] = {0.5,  0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0,
+static const double prior_right[PITH_DRAFT_KINDS] = {0.5,  0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.9,
                                                      0.25, 0.4, 0.5, 0.6,  0.7, 0.8,  0.9, 0.95};
 static const double allowed_loss = 0.01;
+/* Forced guesses with at least this share right need no account: one that is wrong ends that. */
+static const double surely_right = 0.8;
 
 double pith_draft_share(const pith_drafter *d, uint32_t kind) {
     return (prior_right[kind] * prior_looked + d->right[kind]) / (prior_looked + d->looked[kind]);
@@ -67,14 +73,35 @@ static uint32_t guess_from_text(pith_drafter *d, const pith_pace *pace, const in
     return n;
 }
 
+uint32_t pith_draft_guess_forced(pith_drafter *drafter, const pith_pace *pace, uint32_t most,
+                                 int32_t *guesses) {
+    uint32_t n = drafter->n_forced < most ? drafter->n_forced : most;
+    double gain = 1, share = pith_draft_share(drafter, PITH_DRAFT_FORCED_KIND);
+    if (pith_pace_ns(pace, 1) > 0) n = best_number(pace, share, n, &gain);
+    while (n > 0 && share < surely_right && !can_afford(drafter, pace, n, 0)) n--;
+    for (uint32_t i = 0; i < n; i++) drafter->kinds[i] = PITH_DRAFT_FORCED_KIND;
+    if (n > 0) memcpy(guesses, drafter->forced, n * sizeof *guesses);
+    drafter->is_forced = n > 0;
+    drafter->made_ns = 0;
+    return n;
+}
+
 uint32_t pith_draft_guess(pith_drafter *drafter, const pith_pace *pace, const int32_t *ids,
                           size_t n_ids, uint32_t most, int32_t *guesses) {
     drafter->made_ns = 0;
-    if (pith_pace_ns(pace, 1) <= 0) return 0; /* the first step tells what one token costs */
+    drafter->is_forced = false;
     if (most > PITH_DRAFT_MAX) most = PITH_DRAFT_MAX;
-    uint32_t n = guess_from_text(drafter, pace, ids, n_ids, most, guesses);
+    uint32_t n_forced = drafter->n_forced < most ? drafter->n_forced : most, n = 0;
+    /* The first step tells what one token costs. */
+    bool is_known = pith_pace_ns(pace, 1) > 0;
+    uint64_t begun = pith_clock_ns();
+    if (is_known) n = guess_from_text(drafter, pace, ids, n_ids, most, guesses);
     while (n > 0 && !can_afford(drafter, pace, n, 0)) n--;
-    if (n > 0 || !drafter->model) return n;
+    if (n_forced > 0 &&
+        (n <= n_forced || memcmp(guesses, drafter->forced, n_forced * sizeof *guesses) != 0))
+        return pith_draft_guess_forced(drafter, pace, most, guesses);
+    if (n > 0) drafter->made_ns = (double)(pith_clock_ns() - begun);
+    if (n > 0 || !drafter->model || !is_known) return n;
     double least = drafter->guess_ns; /* a guess is made before it can be looked at */
     if (!can_afford(drafter, pace, 1, least)) return 0;
     return pith_draft_model_guess(drafter, pace, ids, n_ids, most, guesses);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Speculation: guessing the next tokens so that one step computes several (private to the engine
- * room). Sources of guesses: the text itself (draft_text.c), a smaller model (draft_model.c).
+ * room). Sources of guesses: what a grammar forces (reply_forced.c), the text itself
+ * (draft_text.c), a smaller model (draft_model.c).
  *
  * How many guesses are worth a step is decided from what was measured while running: the time of
  * steps by rows (pace.h) and how often guesses of a kind were right. The account keeps the gain
- * honest: what speculation has lost may never pass a hundredth of the time spent, so a reply is
- * not made slower by it. */
+ * honest: what speculation has lost may never pass a hundredth of the time spent, so the text as a
+ * source makes no reply slower than that. Not in the account is that a draft model has to read the
+ * prompt too, once, before its first guess: it pays off only in replies that are long enough. */
 #ifndef PITH_ENGINE_DRAFT_H
 #define PITH_ENGINE_DRAFT_H
 
 #include "engine/engine.h"
 
 enum {
-    PITH_DRAFT_MAX = 15,       /* guesses a step */
-    PITH_DRAFT_KINDS = 16,     /* kinds of guesses, by how much speaks for them */
+    PITH_DRAFT_MAX = 15,   /* guesses a step */
+    PITH_DRAFT_KINDS = 16, /* kinds of guesses, by how much speaks for them */
+    PITH_DRAFT_FORCED_KIND = 7,
     PITH_DRAFT_MODEL_KIND = 8, /* the first of a model's */
     PITH_DRAFT_LEAST = 3       /* tokens that must repeat before the text is a source */
 };
@@ -30,10 +33,13 @@ typedef struct pith_drafter {
     pith_draft mode;     /* OFF: nothing below is used */
     pith_session *model; /* of a smaller model with the same vocabulary, or NULL */
     pith_draft_text text;
+    int32_t forced[PITH_DRAFT_MAX]; /* [n_forced] what the grammar forces next */
+    uint32_t n_forced;
+    bool is_forced; /* the guesses being checked are those */
     /* Guesses of a kind that were right and that were looked at; old ones fade. */
     double right[PITH_DRAFT_KINDS], looked[PITH_DRAFT_KINDS];
     uint8_t kinds[PITH_DRAFT_MAX]; /* of the guesses being checked */
-    double guess_ns;               /* of one guess of the model; 0: not known */
+    double guess_ns;               /* of one guess of the model; 0: it has not read the prompt */
     double made_ns;                /* that this step's guesses took */
     double balance_ns, spent_ns;   /* won by speculation; time of all steps */
 } pith_drafter;
@@ -49,17 +55,23 @@ void pith_draft_text_learn(pith_draft_text *text, const int32_t *ids, size_t n_i
 uint32_t pith_draft_text_guess(const pith_draft_text *text, const int32_t *ids, size_t n_ids,
                                uint32_t most, int32_t *guesses, uint32_t *n_matched);
 
-/* Share of guesses of a kind that were right. Kinds 0 .. 6 are matches in the text, by length;
- * those from PITH_DRAFT_MODEL_KIND on are a model's, by the probability it gives. */
+/* Share of guesses of a kind that were right. Kinds 0 .. 6 are matches in the text, by length; one
+ * is what a grammar forces; those from PITH_DRAFT_MODEL_KIND on are a model's, by the probability
+ * it gives. */
 double pith_draft_share(const pith_drafter *drafter, uint32_t kind);
 /* Guesses of the model behind ids [n_ids], at most `most` and only while another one is worth its
- * time: fills kinds and guess_ns. 0 also when the model cannot follow (its context is full). */
+ * time: fills kinds, guess_ns and, but for the first time, made_ns. 0 also when the model cannot
+ * follow (its context is full). */
 uint32_t pith_draft_model_guess(pith_drafter *drafter, const pith_pace *pace, const int32_t *ids,
                                 size_t n_ids, uint32_t most, int32_t *guesses);
 /* The draft's tokens are the model's, id by id. */
 pith_status pith_draft_check(const pith_model *model, const pith_model *draft, pith_error *error);
 
-/* Guesses worth computing behind ids [n_ids], at most `most`; 0: none. */
+/* Of what is forced, the guesses worth computing, at most `most`; 0: none. */
+uint32_t pith_draft_guess_forced(pith_drafter *drafter, const pith_pace *pace, uint32_t most,
+                                 int32_t *guesses);
+/* Guesses worth computing behind ids [n_ids], at most `most`; 0: none. What is forced comes first,
+ * unless another source says the same and more. */
 uint32_t pith_draft_guess(pith_drafter *drafter, const pith_pace *pace, const int32_t *ids,
                           size_t n_ids, uint32_t most, int32_t *guesses);
 /* A step with n_guesses took ns and gave n_drawn tokens (the last of them is no guess). alone:

@@ -41,7 +41,7 @@ struct pith_session {
     pith_kv_sequence *kv;
     int32_t *ids;    /* [n_ctx] */
     size_t length;   /* tokens in ids */
-    float *logits;   /* [n_vocab] */
+    float *logits;   /* [row_width] of the engine */
     bool has_logits; /* logits are those after ids[length - 1] */
     /* Set from any thread or signal handler, cleared by the call that it stops. */
     atomic_int cancelled;
@@ -57,7 +57,9 @@ struct pith_engine {
     const pith_model *model;
     uint32_t n_ctx, n_sessions, step_limit; /* after defaults */
     pith_kv_storage storage;
-    bool exact; /* every row is in the exact contract */
+    bool exact;         /* every row is in the exact contract */
+    bool embeds;        /* rows are final states, not logits */
+    uint32_t row_width; /* n_vocab, or n_embd when it embeds */
     pith_backend_options backend;
     pith_plan *plan;
     pith_kv_layout layout;
@@ -66,7 +68,7 @@ struct pith_engine {
     pith_runner *runner;
     pith_session *sessions; /* [n_sessions] */
     int32_t *ids;           /* [n_sessions, n_ctx] */
-    float *logits;          /* [n_sessions, n_vocab] */
+    float *logits;          /* [n_sessions, row_width] */
     /* [step_limit], of the step being run */
     int32_t *tokens, *positions, *sequence, *out_rows;
     bool *is_fast;                     /* the same */
@@ -105,6 +107,12 @@ void pith_session_close(pith_session *session); /* NULL is allowed */
 pith_status pith_session_branch(const pith_session *session, size_t n_keep, pith_session **out,
                                 pith_error *error);
 
+/* Ids that somebody else owns. */
+typedef struct pith_id_span {
+    const int32_t *data;
+    size_t size; /* ids */
+} pith_id_span;
+
 /* Who watches the reading of a prompt; all members may be NULL. */
 typedef struct pith_feed_watch {
     pith_progress progress; /* after each step */
@@ -119,6 +127,9 @@ pith_status pith_session_feed(pith_session *session, const int32_t *ids, size_t 
 /* Forgets positions >= n_keep (<= length). What the KV store cannot keep is computed again by
  * the next feed. */
 void pith_session_cut(pith_session *session, size_t n_keep);
+/* pith_session_embed of pith.h, arguments checked but for the ids. */
+pith_status pith_session_pool(pith_session *session, pith_id_span ids, pith_pooling pooling,
+                              float *out, pith_error *error);
 /* True when somebody asked to stop; clears the request. */
 bool pith_session_take_cancel(pith_session *session);
 
@@ -143,12 +154,6 @@ uint64_t pith_session_variant(const pith_session *session, size_t *n);
 static inline const pith_adapter_set *pith_session_adapters(const pith_session *session) {
     return session->adapters.n ? &session->adapters : NULL;
 }
-
-/* Ids that somebody else owns. */
-typedef struct pith_id_span {
-    const int32_t *data;
-    size_t size; /* ids */
-} pith_id_span;
 
 /* ---- Replies (reply.c, schedule.c) ---- */
 
@@ -185,25 +190,32 @@ pith_status pith_estimate_file(const pith_gguf *gguf, const pith_fit_options *op
 /* A row of the table of devices. */
 bool pith_device_find(size_t index, pith_device *out);
 
-/* ---- Stop strings (stop_text.c) ---- */
+/* ---- Stop strings and banned strings (stop_text.c) ---- */
 
-/* Text that waits because it may be the start of a stop string. */
+/* Text that waits because it may be the start of one. */
 typedef struct pith_stop_text {
-    const char *const *stops; /* [n_stops], borrowed */
-    size_t n_stops, longest;
+    const char *const *stops;  /* [n_stops], borrowed */
+    const char *const *banned; /* [n_banned], the same */
+    size_t n_stops, n_banned, longest;
     char *held; /* [capacity] */
     size_t n_held, capacity;
+    bool is_banned; /* what was found last is a banned string */
 } pith_stop_text;
 
 /* max_chunk: largest size of a push. */
 pith_status pith_stop_text_init(pith_stop_text *text, const char *const *stops, size_t n_stops,
                                 size_t max_chunk, pith_error *error);
+/* Strings that are banned, too: before the first push. */
+pith_status pith_stop_text_ban(pith_stop_text *text, const char *const *banned, size_t n_banned,
+                               size_t max_chunk, pith_error *error);
 void pith_stop_text_deinit(pith_stop_text *text);
-/* Appends a chunk. Returns the bytes at the start of `held` that are no part of a stop string,
- * and sets *found when a stop string follows them. The caller takes them, then calls
- * pith_stop_text_drop. */
+/* Appends a chunk. Returns the bytes at the start of `held` that are no part of a string, and sets
+ * *found when one follows them, and is_banned; a stop string where both end at once. The caller
+ * takes the bytes, then calls pith_stop_text_drop. */
 size_t pith_stop_text_push(pith_stop_text *text, const char *chunk, size_t size, bool *found);
 void pith_stop_text_drop(pith_stop_text *text, size_t n);
+/* Bytes at the start of `held` in which no banned string can begin any more. */
+size_t pith_stop_text_settled(const pith_stop_text *text);
 
 /* ---- Chat templates (turn_end.c) ---- */
 

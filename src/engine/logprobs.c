@@ -3,7 +3,8 @@
  * told when it is taken. Between the two its logits may be gone, since a step draws from several
  * rows.
  *
- * Invariant: logprobs[i] belongs to drawn[i]. Allocated with the reply, and only where asked for.
+ * Invariant: those of token t of the reply are at t % n, n being more than the tokens that are
+ * drawn or wait to be told. Allocated with the reply, and only where asked for.
  *
  * Does not: compute them (src/sample/log_softmax.c). Read next: reply.c. */
 #include "base/memory.h"
@@ -15,8 +16,12 @@ struct pith_drawn_logprobs {
     pith_logprob top[PITH_LOGPROBS_MAX];
 };
 
+static size_t n_places(const pith_reply *reply) {
+    return reply->n_slots + PITH_DRAFT_MAX;
+}
+
 pith_status pith_logprobs_prepare(pith_reply *reply, pith_error *error) {
-    const size_t n = PITH_DRAFT_MAX + 1;
+    const size_t n = n_places(reply);
     if (!reply->options.on_logprobs) return PITH_OK;
     reply->logprobs = pith_alloc_array(n, sizeof *reply->logprobs);
     if (reply->logprobs) return PITH_OK;
@@ -25,15 +30,16 @@ pith_status pith_logprobs_prepare(pith_reply *reply, pith_error *error) {
 
 void pith_logprobs_note(pith_reply *reply, const float *logits, int32_t id) {
     if (!reply->logprobs) return;
-    pith_drawn_logprobs *drawn = &reply->logprobs[reply->n_drawn];
+    size_t token = reply->out.n_predicted + reply->n_drawn;
+    pith_drawn_logprobs *drawn = &reply->logprobs[token % n_places(reply)];
     size_t n_vocab = reply->session->engine->model->hparams.n_vocab;
     drawn->n_top = pith_sample_logprobs(logits, n_vocab, id, &drawn->own, drawn->top,
                                         (size_t)reply->options.n_logprobs);
 }
 
-void pith_logprobs_tell(const pith_reply *reply, uint32_t i) {
+void pith_logprobs_tell(const pith_reply *reply, size_t token, int32_t id) {
     if (!reply->logprobs) return;
-    const pith_drawn_logprobs *drawn = &reply->logprobs[i];
-    reply->options.on_logprobs(reply->options.logprobs_user, reply->drawn[i], drawn->own,
-                               drawn->top, drawn->n_top);
+    const pith_drawn_logprobs *drawn = &reply->logprobs[token % n_places(reply)];
+    reply->options.on_logprobs(reply->options.logprobs_user, id, drawn->own, drawn->top,
+                               drawn->n_top);
 }

@@ -4,9 +4,10 @@
  *   prompt -> keep what is in KV -> compute the rest -> [ draw -> tell -> stop? -> compute ] ...
  *
  * Invariant: ids that were drawn and told are in the session, the last one not computed; the
- * texts told through on_text, put together, are the reply. Nothing is allocated between the first
- * token and the last. Text is told after the step in which its tokens were drawn, so a caller's
- * function never runs inside a step. Which replies share a step: schedule.c. */
+ * texts told through on_text, put together, are the reply. Between the first token and the last
+ * only a grammar allocates. Text is told after the step in which its tokens were drawn, so a
+ * caller's function never runs inside a step. What is told: reply_text.c; going back: reply_ban.c;
+ * which replies share a step: schedule.c. */
 #include "engine/reply.h"
 
 #include "base/clock.h"
@@ -23,36 +24,6 @@ enum { MATCHER_BYTES = 64 << 20 };
 
 static double milliseconds(uint64_t from, uint64_t to) {
     return (double)(to - from) / 1e6;
-}
-
-/* ---- Text ---- */
-
-static bool tell(pith_reply *r, int32_t id, const char *text, size_t size) {
-    return !r->options.on_text || r->options.on_text(r->options.user, id, text, size) == 0;
-}
-
-/* Tells the text that a token completes. Returns false when the reply ends with it, and sets
- * *stop. */
-static bool tell_token(pith_reply *r, int32_t id, pith_stop *stop) {
-    pith_span text = pith_detok_push(&r->session->detok, id);
-    bool found = false;
-    size_t ready = pith_stop_text_push(&r->stops, text.data, text.size, &found);
-    bool go_on = tell(r, id, r->stops.held, ready);
-    pith_stop_text_drop(&r->stops, ready);
-    if (found)
-        *stop = PITH_STOP_TEXT;
-    else if (!go_on)
-        *stop = PITH_STOP_CALLBACK;
-    return go_on && !found;
-}
-
-/* What waited for the rest of a character or of a stop string that did not come. */
-static void tell_rest(pith_reply *r) {
-    pith_span text = pith_detok_push(&r->session->detok, -1);
-    bool found = false;
-    pith_stop_text_push(&r->stops, text.data, text.size, &found);
-    if (r->stops.n_held > 0) tell(r, -1, r->stops.held, r->stops.n_held);
-    pith_stop_text_drop(&r->stops, r->stops.n_held);
 }
 
 /* ---- Ends ---- */
@@ -83,7 +54,7 @@ static void leave(pith_reply *r) {
 /* A prompt that was not read to its end: finished steps stay, and so does what was held before. */
 static void keep_what_was_read(pith_reply *r) {
     size_t computed = pith_kv_sequence_length(r->session->kv);
-    if (r->phase != PITH_REPLY_READING || r->out.n_predicted > 0) return;
+    if (r->phase != PITH_REPLY_READING || r->read > 0) return;
     r->session->length = computed > r->held ? computed : r->held;
     r->session->has_logits = false;
 }
@@ -92,7 +63,7 @@ void pith_reply_end(pith_reply *reply, pith_stop stop) {
     keep_what_was_read(reply);
     reply->out.stop = stop;
     leave(reply);
-    if (stop != PITH_STOP_TEXT && stop != PITH_STOP_CALLBACK) tell_rest(reply);
+    if (stop != PITH_STOP_TEXT && stop != PITH_STOP_CALLBACK) pith_text_finish(reply);
 }
 
 void pith_reply_fail(pith_reply *reply, pith_status status, const pith_error *error) {
@@ -119,15 +90,19 @@ static size_t room(const pith_reply *r) {
     return wanted < left ? wanted : left;
 }
 
-/* -1: the grammar allows no token. */
+/* -1: grammar and bans allow no token. */
 static int32_t draw(pith_reply *r, const float *logits) {
-    int32_t id = pith_sample_next_of(r->sampler, logits, r->matcher ? &r->filter : NULL);
-    if (r->matcher && (id < 0 || !pith_matcher_accept(r->matcher, id))) {
-        if (id >= 0) pith_sample_rewind(r->sampler, 1);
+    const pith_token_filter *filter = pith_bans_filter(r);
+    int32_t id = pith_sample_next_of(r->sampler, logits, filter);
+    if (filter && (id < 0 || (r->matcher && !pith_matcher_accept(r->matcher, id)))) {
+        if (id >= 0) pith_sample_undo(r->sampler, 1);
         r->is_stuck = true;
         return -1;
     }
-    if (id < 0) id = 0; /* no logit is a number: as pith_sample_next has it */
+    if (id < 0) { /* no logit is a number: as pith_sample_next has it */
+        id = 0;
+        pith_sample_accept(r->sampler, &id, 1);
+    }
     r->last = pith_clock_ns();
     if (r->first == 0) r->first = r->last;
     pith_logprobs_note(r, logits, id);
@@ -162,62 +137,97 @@ static bool shift(pith_reply *r) {
     pith_session_aim_adapters(session, session->length);
     r->out.n_dropped += drop;
     r->phase = PITH_REPLY_READING;
+    r->n_fed = session->length;
+    r->n_fixed = r->n_fixed > keep + drop ? r->n_fixed - drop : keep;
     r->first_fast = pith_engine_first_fast(session->engine, keep, session->length - keep);
     if (r->drafter.mode != PITH_DRAFT_OFF) pith_draft_text_clear(&r->drafter.text);
     return true;
 }
 
-/* Puts a drawn token into the session and tells it. false: the reply is done. */
-static bool take(pith_reply *r, int32_t id) {
+/* What became of a token that was taken. */
+typedef enum outcome { GOES_ON, ENDS, GOES_BACK } outcome;
+typedef struct verdict {
+    outcome what;
+    pith_stop stop; /* ENDS */
+    size_t back;    /* GOES_BACK: to this token of the reply */
+} verdict;
+
+/* Puts a drawn token into the session and tells it. */
+static verdict take(pith_reply *r, int32_t id) {
     pith_session *session = r->session;
-    pith_stop stop = PITH_STOP_END;
+    verdict v = {ENDS, PITH_STOP_CONTEXT, 0};
     session->ids[session->length++] = id;
     session->has_logits = false;
     r->out.n_predicted++;
-    if (tell_token(r, id, &stop)) {
-        if (ends_with(r, id))
-            stop = PITH_STOP_END;
-        else if (r->options.max_tokens > 0 && r->out.n_predicted >= (size_t)r->options.max_tokens)
-            stop = PITH_STOP_LENGTH;
-        else if (session->length < session->engine->n_ctx || shift(r))
-            return true;
-        else
-            stop = PITH_STOP_CONTEXT;
-    }
-    pith_reply_end(r, stop);
-    return false;
+    pith_told told = pith_text_push(r, id, &v.stop, &v.back);
+    if (told == PITH_TOLD_STOP) return v;
+    if (told == PITH_TOLD_BACK)
+        v.what = GOES_BACK;
+    else if (ends_with(r, id))
+        v.stop = PITH_STOP_END;
+    else if (r->options.max_tokens > 0 && r->out.n_predicted >= (size_t)r->options.max_tokens)
+        v.stop = PITH_STOP_LENGTH;
+    else if (session->length < session->engine->n_ctx || shift(r))
+        v.what = GOES_ON;
+    return v;
 }
 
-/* The grammar allows nothing that the vocabulary has: better no reply than another text. */
+/* Nothing may be drawn: better no reply than another text. */
 static void fail_stuck(pith_reply *r) {
     pith_error error;
-    const char *why = pith_matcher_failed(r->matcher);
+    const char *why = r->matcher ? pith_matcher_failed(r->matcher) : NULL;
     pith_status status = why ? PITH_ERROR_LIMIT : PITH_ERROR_UNSUPPORTED;
-    pith_fail(&error, status, "the grammar stopped the reply after %zu tokens: %s",
-              r->out.n_predicted, why ? why : "no token of the vocabulary goes on with its text");
+    if (!why && pith_bans_are_at(r, r->out.n_predicted)) {
+        pith_fail(&error, status,
+                  "banned strings stopped the reply after %zu tokens: every token that may come "
+                  "there begins one",
+                  r->out.n_predicted);
+    } else {
+        pith_fail(&error, status, "the grammar stopped the reply after %zu tokens: %s",
+                  r->out.n_predicted,
+                  why ? why : "no token of the vocabulary goes on with its text");
+    }
     pith_reply_fail(r, status, &error);
 }
 
-/* Takes all that were drawn. KV keeps what was computed of them, but for the last token. */
-static void take_drawn(pith_reply *r) {
+/* KV keeps what was computed of the session, but for the last token, whose logits are wanted; where
+ * session->logits are those, they are drawn from again. What a window has dropped is read again. */
+static void aim(pith_reply *r, bool went_back) {
     pith_session *session = r->session;
+    bool is_making = r->phase == PITH_REPLY_MAKING;
+    bool draws_again = is_making && went_back && session->length == r->logits_at;
+    size_t n = draws_again ? session->length : session->length - 1;
+    if (r->phase == PITH_REPLY_READING) return;
+    if (pith_kv_sequence_length(session->kv) > n) {
+        size_t kept = pith_kv_sequence_truncate(session->kv, (uint32_t)n);
+        if (kept < n) draws_again = is_making;
+    }
+    if (draws_again) r->phase = PITH_REPLY_READING;
+}
+
+/* Takes all that were drawn, unless one of them ends the reply or sends it back. */
+static void take_drawn(pith_reply *r) {
+    verdict v = {GOES_ON, PITH_STOP_END, 0};
     bool goes_on = true;
     uint32_t i = 0;
     for (; i < r->n_drawn && goes_on; i++) {
-        pith_logprobs_tell(r, i);
-        goes_on = take(r, r->drawn[i]) && !atomic_load(&session->cancelled);
+        v = take(r, r->drawn[i]);
+        goes_on = v.what == GOES_ON && !atomic_load(&r->session->cancelled);
     }
     if (i < r->n_drawn) {
-        pith_sample_rewind(r->sampler, r->n_drawn - i);
+        pith_sample_undo(r->sampler, r->n_drawn - i);
         if (r->matcher) pith_matcher_rewind(r->matcher, r->n_drawn - i);
-    } else if (r->is_stuck && goes_on) {
-        fail_stuck(r);
     }
-    size_t computed = pith_kv_sequence_length(session->kv);
-    if (r->phase != PITH_REPLY_READING && computed > session->length - 1) {
-        pith_kv_sequence_truncate(session->kv, (uint32_t)(session->length - 1));
-    }
+    bool is_stuck = r->is_stuck && goes_on && i == r->n_drawn;
     r->n_drawn = r->n_drafts = 0;
+    r->is_stuck = false;
+    if (is_stuck) fail_stuck(r);
+    /* on_text stopped it while others waited: the session ends with what was told */
+    if (v.what == ENDS && v.stop == PITH_STOP_CALLBACK && r->n_told < r->out.n_predicted)
+        (void)pith_reply_return(r, pith_text_first(r), false);
+    if (v.what == GOES_BACK) (void)pith_reply_return(r, v.back, true);
+    if (v.what == ENDS && r->phase != PITH_REPLY_DONE) pith_reply_end(r, v.stop);
+    aim(r, v.what == GOES_BACK);
 }
 
 /* The prompt is in KV and its last logits are there. */
@@ -225,6 +235,7 @@ static void begin_making(pith_reply *r) {
     pith_session *session = r->session;
     if (r->read == 0) r->read = pith_clock_ns();
     r->phase = PITH_REPLY_MAKING;
+    r->logits_at = session->length;
     if (session->length == session->engine->n_ctx) {
         if (!shift(r)) pith_reply_end(r, PITH_STOP_CONTEXT);
         return;
@@ -246,30 +257,46 @@ static int keep_row(void *user, uint32_t row, const float *logits) {
 
 static pith_part reading_part(pith_reply *r, uint32_t n_rows) {
     pith_session *session = r->session;
-    size_t left = pith_reply_unread(r);
+    size_t left = pith_reply_unread(r), computed = pith_kv_sequence_length(session->kv);
     uint32_t n = left < n_rows ? (uint32_t)left : n_rows;
+    bool was_made = computed >= r->n_fed; /* and is read again: in the contract it was made in */
+    if (!was_made && n > r->n_fed - computed) n = (uint32_t)(r->n_fed - computed);
     return (pith_part){.session = session,
                        .n = n,
                        .first_out = n == left ? n - 1 : n,
-                       .first_fast = r->first_fast,
+                       .first_fast = was_made ? SIZE_MAX : r->first_fast,
                        .on_row = keep_row,
                        .user = r};
 }
 
-static pith_part making_part(pith_reply *r, uint32_t n_rows) {
+/* Writes guesses behind the session's tokens; where tokens are banned, the last ones were wrong. */
+static uint32_t guess(pith_reply *r, uint32_t most) {
     pith_session *session = r->session;
     const pith_engine *engine = session->engine;
+    int32_t *guesses = session->ids + session->length;
+    if (r->drafter.mode == PITH_DRAFT_OFF || most == 0) return 0;
+    if (pith_bans_are_at(r, r->out.n_predicted)) return 0;
+    uint64_t begun = pith_clock_ns();
+    uint32_t n;
+    pith_forced_find(r, most);
+    if (engine->n_replies > 1)
+        n = pith_draft_guess_forced(&r->drafter, &engine->pace, most, guesses);
+    else
+        n = pith_draft_guess(&r->drafter, &engine->pace, session->ids, session->length, most,
+                             guesses);
+    if (r->drafter.is_forced) r->drafter.made_ns = (double)(pith_clock_ns() - begun);
+    return n;
+}
+
+static pith_part making_part(pith_reply *r, uint32_t n_rows) {
     size_t most = room(r) - 1; /* the row behind the last guess draws too */
     if (most > n_rows - 1) most = n_rows - 1;
     if (most > r->max_drafts) most = r->max_drafts;
     r->n_drawn = 0;
     r->is_closed = false;
-    r->n_drafts = 0;
-    if (r->drafter.mode != PITH_DRAFT_OFF && most > 0) {
-        r->n_drafts = pith_draft_guess(&r->drafter, &engine->pace, session->ids, session->length,
-                                       (uint32_t)most, session->ids + session->length);
-    }
-    return (pith_part){.session = session,
+    r->drafter.is_forced = false;
+    r->n_drafts = guess(r, (uint32_t)most);
+    return (pith_part){.session = r->session,
                        .n = 1 + r->n_drafts,
                        .first_out = 0,
                        .first_fast = SIZE_MAX,
@@ -285,7 +312,7 @@ pith_part pith_reply_part(pith_reply *reply, uint32_t n_rows) {
 static void after_reading(pith_reply *r) {
     pith_session *session = r->session;
     size_t computed = pith_kv_sequence_length(session->kv);
-    size_t todo = r->out.n_predicted > 0 ? 0 : session->length - r->out.n_cached;
+    size_t todo = r->read > 0 ? 0 : session->length - r->out.n_cached;
     pith_prefix_follow(session->engine->prefix, session, UINT32_MAX);
     double done = todo > 0 ? (double)(computed - r->out.n_cached) / (double)todo : 1;
     if (todo > 0 && r->options.on_prompt &&
@@ -307,8 +334,13 @@ void pith_reply_after(pith_reply *reply, uint32_t n_rows) {
         return;
     }
     pith_prefix_follow(reply->session->engine->prefix, reply->session, 1);
-    reply->out.n_drafted += n_rows - 1;
-    reply->out.n_draft_accepted += reply->n_drawn - 1;
+    size_t n_right = reply->n_drawn > 0 ? reply->n_drawn - 1 : 0;
+    if (reply->drafter.is_forced) {
+        reply->out.n_forced += n_right;
+    } else {
+        reply->out.n_drafted += n_rows - 1;
+        reply->out.n_draft_accepted += n_right;
+    }
     take_drawn(reply);
 }
 
@@ -376,6 +408,7 @@ static void read_on_from(pith_reply *r, pith_id_span prompt) {
     if (r->out.n_cached > 0 && r->out.cache_source == PITH_CACHE_NONE)
         r->out.cache_source = PITH_CACHE_SESSION;
     r->first_fast = pith_engine_first_fast(session->engine, same, prompt.size - same);
+    r->n_fed = r->n_fixed = prompt.size;
     if (!ready) session->has_logits = false;
 }
 
@@ -410,6 +443,10 @@ static pith_status check_prompt_ids(pith_id_span prompt, uint32_t n_vocab, pith_
 static pith_status check_draft(pith_session *session, const pith_session *draft,
                                pith_error *error) {
     if (!draft || session->checked_draft == draft->engine->model->content_key) return PITH_OK;
+    if (draft->engine->embeds) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the draft session's engine was made for embeddings: it cannot guess");
+    }
     if (draft->engine == session->engine) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the draft session is of the same engine: guesses need another model");
@@ -424,6 +461,10 @@ static pith_status check(const pith_session *session, const pith_sampler *sample
                          pith_error *error) {
     const pith_model *model = session->engine->model;
     uint32_t n_vocab = model->hparams.n_vocab, n_ctx = session->engine->n_ctx;
+    if (session->engine->embeds) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the engine was made for embeddings: it makes no replies");
+    }
     if (session->reply) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the session is making a reply: free that first");
@@ -450,8 +491,8 @@ static pith_status check(const pith_session *session, const pith_sampler *sample
 static pith_status prepare(pith_reply *r, pith_id_span prompt, pith_error *error) {
     pith_session *session = r->session;
     const pith_engine *engine = session->engine;
-    pith_status status = pith_stop_text_init(&r->stops, r->options.stops, r->options.n_stops,
-                                             engine->max_token_bytes, error);
+    pith_status status = pith_text_prepare(r, error);
+    if (status == PITH_OK) status = pith_bans_prepare(r, error);
     if (status == PITH_OK) status = pith_logprobs_prepare(r, error);
     if (status != PITH_OK) return status;
     r->drafter.mode = r->options.draft == PITH_DRAFT_AUTO ? PITH_DRAFT_NGRAM : r->options.draft;
@@ -515,7 +556,9 @@ void pith_reply_close(pith_reply *reply) {
         keep_what_was_read(reply);
         detach(reply);
     }
-    pith_stop_text_deinit(&reply->stops);
+    pith_text_deinit(reply);
+    pith_bans_free(reply->bans);
+    pith_ids_deinit(&reply->encoded);
     pith_draft_text_deinit(&reply->drafter.text);
     pith_matcher_free(reply->matcher);
     pith_free(reply->logprobs);

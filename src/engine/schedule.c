@@ -2,12 +2,14 @@
  * Who shares a step. Replies join and leave between any two steps.
  *
  *   step   [ A: 1 ][ B: 1 + 4 guesses ][ C: 1 ] [ D: 24 rows of its prompt ][ E: 24 rows ]
- *            replies being made, each a row         prompts, the rows that are left, in equal parts
+ *            replies being made, a row or more      prompts, the rows that are left, in equal parts
  *
  * Replies being made come first, so that none waits for another's prompt; prompts get as many
  * rows as double the step's time at most (pace.h), all of the step when nobody is being made.
- * Where a step cannot hold everybody, those left out come first in the next one. Guesses are made
- * only for a reply that decodes alone: rows of other replies are certain, guesses are not. */
+ * Where a step cannot hold everybody, those left out come first in the next one. Guesses from the
+ * text or a model are made only for a reply that decodes alone: rows of other replies are certain,
+ * guesses are not. What a grammar forces is nearly certain: it gets rows beside others, too, once
+ * each reply being made has its own. */
 #include "base/clock.h"
 #include "engine/reply.h"
 
@@ -25,15 +27,19 @@ static bool ends_now(pith_reply *r, uint64_t now) {
     return true;
 }
 
-/* Takes out the replies that end before the step and starts those whose prompt is there. */
+static bool is_read(const pith_reply *r) {
+    return r->phase == PITH_REPLY_READING && pith_reply_unread(r) == 0;
+}
+
+/* Takes out the replies that end before the step and starts those whose prompt is there; one that
+ * goes back to its first token starts again. */
 static void tidy(pith_engine *engine) {
     uint64_t now = pith_clock_ns();
     for (uint32_t i = 0; i < engine->n_replies;) {
         pith_reply *r = engine->replies[i];
-        bool is_there = r->phase == PITH_REPLY_READING && pith_reply_unread(r) == 0;
         bool is_out = ends_now(r, now);
-        if (!is_out && is_there) pith_reply_after(r, 0);
-        if (i < engine->n_replies && engine->replies[i] == r) i++;
+        if (!is_out && is_read(r)) pith_reply_after(r, 0);
+        if (i < engine->n_replies && engine->replies[i] == r && !is_read(r)) i++;
     }
 }
 
@@ -60,12 +66,15 @@ static void add(gathering *g, pith_reply *reply, uint32_t n_rows) {
 
 static void gather_made(gathering *g) {
     pith_engine *engine = g->engine;
-    bool alone = engine->n_replies == 1;
+    uint32_t n_waiting = 0;
+    for (uint32_t i = 0; i < engine->n_replies; i++)
+        n_waiting += engine->replies[i]->phase == PITH_REPLY_MAKING;
     for (uint32_t i = 0; i < engine->n_replies && g->left > 0; i++) {
         pith_reply *reply = in_turn(engine, i);
         if (reply->phase != PITH_REPLY_MAKING) continue;
-        uint32_t most = g->left < PITH_DRAFT_MAX + 1 ? g->left : PITH_DRAFT_MAX + 1;
-        add(g, reply, alone ? most : 1);
+        n_waiting--;
+        uint32_t most = g->left > n_waiting ? g->left - n_waiting : 1;
+        add(g, reply, most < PITH_DRAFT_MAX + 1 ? most : PITH_DRAFT_MAX + 1);
     }
 }
 
@@ -112,10 +121,10 @@ void pith_engine_advance(pith_engine *engine) {
     tidy(engine);
     if (engine->n_replies == 0) return;
     engine->turn %= engine->n_replies;
-    uint64_t begun = pith_clock_ns();
     gather_made(&g);
     gather_read(&g);
     if (g.n_parts < engine->n_replies) engine->turn += (uint32_t)g.n_parts;
+    uint64_t begun = pith_clock_ns(); /* making guesses has its own account (draft.c) */
     pith_status status = pith_engine_run(engine, engine->parts, g.n_parts, &error);
     double ns = (double)(pith_clock_ns() - begun);
     if (status == PITH_OK) pith_pace_add(&engine->pace, g.n_made, g.n_read, ns);

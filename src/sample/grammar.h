@@ -142,8 +142,12 @@ bool pith_matcher_accept(pith_matcher *matcher, int32_t id);
 void pith_matcher_rewind(pith_matcher *matcher, size_t n);
 size_t pith_matcher_length(const pith_matcher *matcher); /* ids accepted */
 bool pith_matcher_may_end(const pith_matcher *matcher);
-/* Bytes that must come next whatever is chosen (at most capacity); 0 when there is a choice. */
-size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity);
+/* Bytes that must come next whatever is chosen (at most capacity); 0 when there is a choice, and
+ * where a limit is met on the way, which fails nothing. *is_whole: nothing may follow them. */
+size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity, bool *is_whole);
+/* The id that alone may come; -1: there are several or none, or it would take long to know. Says
+ * the same of the same text whatever was matched before. */
+int32_t pith_matcher_only(pith_matcher *matcher);
 /* What a sampler asks; the matcher must live as long. What is drawn is not accepted by it. */
 pith_token_filter pith_matcher_filter(pith_matcher *matcher);
 /* A limit was met (memory, states): nothing is allowed any more. NULL: no. */

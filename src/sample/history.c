@@ -2,7 +2,8 @@
  * A ring of the last tokens, long enough that taking tokens back restores the window of every
  * stage.
  *
- * Invariant: all tokens within window + n_rewind from the end are in the ring.
+ * Invariant: all tokens within window + n_rewind from the end are in the ring, also after
+ * PITH_SAMPLE_MAX_UNDO more have come and gone.
  *
  * Does not: count them (penalty.c) or look for repetitions (dry.c). */
 #include "sample/history.h"
@@ -11,7 +12,7 @@
 
 bool pith_history_init(pith_history *history, size_t window) {
     size_t capacity = 1;
-    while (capacity <= window + PITH_SAMPLE_MAX_REWIND) capacity *= 2;
+    while (capacity <= window + PITH_SAMPLE_KEPT) capacity *= 2;
     *history = (pith_history){.capacity = capacity};
     history->ids = pith_alloc_array(capacity, sizeof *history->ids);
     history->ends = pith_alloc_array(capacity, sizeof *history->ends);

@@ -16,7 +16,7 @@
 typedef struct pith_history {
     int32_t *ids;      /* [capacity] */
     bool *ends;        /* [capacity] a sequence breaker ends in the token */
-    size_t capacity;   /* a power of two, more than window + PITH_SAMPLE_MAX_REWIND */
+    size_t capacity;   /* a power of two, more than window + PITH_SAMPLE_KEPT */
     uint64_t n_total;  /* tokens accepted and not taken back */
     uint32_t n_rewind; /* how many can be taken back, up to PITH_SAMPLE_MAX_REWIND */
 } pith_history;

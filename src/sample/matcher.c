@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { LEAST_MEMORY = 1 << 18 };
+enum { LEAST_MEMORY = 1 << 18, ONLY_BYTES = 64 /* looked at for a single id */ };
 
 static bool init(pith_matcher *m) {
     m->work_limit = PITH_MATCHER_MASK_WORK;
@@ -204,7 +204,12 @@ static int only_byte(pith_matcher *m, uint32_t config) {
     return only;
 }
 
-static size_t forced_bytes(pith_matcher *m, char *bytes, size_t capacity) {
+/* Nothing may follow the config: the text is complete. */
+static bool is_last(const pith_matcher *m, uint32_t config) {
+    return m->configs[config].done && m->configs[config].n == 1;
+}
+
+static size_t forced_bytes(pith_matcher *m, char *bytes, size_t capacity, bool *is_whole) {
     uint32_t config = m->current;
     size_t n = 0;
     for (; n < capacity; n++) {
@@ -214,17 +219,55 @@ static size_t forced_bytes(pith_matcher *m, char *bytes, size_t capacity) {
         if (m->trouble != NULL) break;
         bytes[n] = (char)byte;
     }
+    *is_whole = is_last(m, config);
     return n;
 }
 
-size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity) {
+size_t pith_matcher_forced(pith_matcher *matcher, char *bytes, size_t capacity, bool *is_whole) {
+    *is_whole = false;
     if (matcher->failed != NULL || matcher->finished) return 0;
     begin(matcher);
     for (bool again = false;; again = true) {
-        size_t n = forced_bytes(matcher, bytes, capacity);
+        size_t n = forced_bytes(matcher, bytes, capacity, is_whole);
         if (matcher->trouble == NULL) return n;
-        if (!retries(matcher, again)) return 0;
+        bool is_tried = again || !matcher->is_full;
+        if (!is_tried) pith_matcher_collect(matcher);
+        begin(matcher);
+        if (!is_tried) continue;
+        /* A place ahead that cannot be read: the text may end before, so this is no failure. */
+        *is_whole = false;
+        return 0;
     }
+}
+
+static uint32_t child_of(const pith_token_trie *trie, uint32_t node, char byte) {
+    uint32_t child = node + 1;
+    while (child < trie->skip[node] && trie->byte[child] != (uint8_t)byte)
+        child = trie->skip[child];
+    return child < trie->skip[node] ? child : PITH_NONE;
+}
+
+/* Of the ids whose bytes are a start of bytes [n > 0], the one there is; -1 otherwise. When longer
+ * ones may come too (is_whole false) there must be none. */
+static int32_t only_along(const pith_token_trie *trie, const char *bytes, size_t n, bool is_whole) {
+    uint32_t node = trie->branch[(uint8_t)bytes[0]];
+    int32_t only = -1;
+    for (size_t i = 1; node != PITH_NONE; i++) {
+        uint32_t n_ids = trie->first[node + 1] - trie->first[node];
+        if (n_ids > 1 || (n_ids == 1 && only >= 0)) return -1;
+        if (n_ids == 1) only = trie->ids[trie->first[node]];
+        if (i == n) return is_whole || trie->skip[node] == node + 1 ? only : -1;
+        node = child_of(trie, node, bytes[i]);
+    }
+    return only;
+}
+
+int32_t pith_matcher_only(pith_matcher *matcher) {
+    char bytes[ONLY_BYTES];
+    bool is_whole;
+    size_t n = pith_matcher_forced(matcher, bytes, sizeof bytes, &is_whole);
+    if (n > 0) return only_along(matcher->trie, bytes, n, is_whole);
+    return is_whole && matcher->trie->n_ends == 1 ? matcher->trie->ends[0] : -1;
 }
 
 const char *pith_matcher_failed(const pith_matcher *matcher) {
@@ -241,6 +284,10 @@ static const uint32_t *filter_mask(void *user) {
     return pith_matcher_mask(user);
 }
 
+static int32_t filter_only(void *user) {
+    return pith_matcher_only(user);
+}
+
 pith_token_filter pith_matcher_filter(pith_matcher *matcher) {
-    return (pith_token_filter){matcher, filter_allows, filter_mask};
+    return (pith_token_filter){matcher, filter_allows, filter_mask, filter_only};
 }

@@ -15,6 +15,9 @@
 enum {                                   /* published limits */
        PITH_SAMPLE_MAX_WINDOW = 1 << 24, /* of penalty_window and dry_window, tokens */
        PITH_SAMPLE_MAX_REWIND = PITH_SAMPLER_MAX_REWIND,
+       PITH_SAMPLE_MAX_UNDO = 64,
+       PITH_SAMPLE_KEPT =
+           PITH_SAMPLE_MAX_REWIND + PITH_SAMPLE_MAX_UNDO, /* tokens before the window */
        PITH_SAMPLE_MAX_BIASES = 1 << 20,
        PITH_SAMPLE_MAX_BREAKERS = 64,
        PITH_SAMPLE_MAX_BREAKER = 64 /* bytes */
@@ -46,11 +49,15 @@ typedef struct pith_token_filter {
     void *user;
     bool (*allows)(void *user, int32_t id);
     const uint32_t *(*mask)(void *user);
+    /* The one id that is allowed; -1: there are several, or none, or it does not know. May be NULL.
+     * What it says must depend on what may come alone, for it decides about random numbers. */
+    int32_t (*only)(void *user);
 } pith_token_filter;
 /* As pith_sample_next from the ids that the filter allows, exactly as if the others had the logit
  * -inf; -1, and nothing is remembered, when no id with a logit above -inf is left. A greedy draw
  * asks for single ids, the likeliest first, before it asks for the mask; others ask for the mask.
- * filter NULL: everything is allowed. */
+ * Where the filter knows of one id only, that is taken without a look at the others and without a
+ * random number. filter NULL: everything is allowed. */
 int32_t pith_sample_next_of(pith_sampler *sampler, const float *logits,
                             const pith_token_filter *filter);
 /* The distribution that pith_sample_next_of would draw from: ids in order with probabilities
@@ -68,6 +75,10 @@ void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids)
  * False, and nothing is changed, when there are fewer, or n is more than PITH_SAMPLE_MAX_REWIND
  * together with what was taken back since. */
 bool pith_sample_rewind(pith_sampler *sampler, size_t n);
+/* The same with the random numbers and XTC's coins given back: what is drawn next is what would
+ * have been drawn without the last n tokens. For tokens that nobody wants, never for another
+ * choice. At most PITH_SAMPLE_MAX_UNDO in a row. */
+bool pith_sample_undo(pith_sampler *sampler, size_t n);
 
 /* Log-probability of id (-inf outside 0 .. n-1 and for logits that are no number) in softmax(logits
  * [n]), to within 1e-9, and the n_top <= PITH_LOGPROBS_MAX likeliest ids, descending, of equal ones

@@ -7,7 +7,8 @@
  *
  * Invariants: everything is allocated by pith_sample_new, so drawing cannot fail. The order of
  * additions is fixed, so that the same logits, options and seed give the same ids on one platform.
- * A draw takes one random number, or two with XTC; a greedy one none.
+ * A draw takes one random number, or two with XTC; a greedy one none, nor one where the filter says
+ * that a single id may come.
  *
  * Does not: know texts, grammars or stop rules. Read next: stage.c, choice.c, history.c. */
 #include "sample/sampler_internal.h"
@@ -41,7 +42,7 @@ static bool allocate(pith_sampler *sampler) {
         if (!pith_dry_init(&sampler->dry, sampler->n_vocab, s->options.dry_window)) return false;
     }
     if (s->options.mirostat > 0) {
-        sampler->mu_before = pith_alloc_array(PITH_SAMPLE_MAX_REWIND, sizeof *sampler->mu_before);
+        sampler->mu_before = pith_alloc_array(PITH_SAMPLE_KEPT, sizeof *sampler->mu_before);
         if (!sampler->mu_before) return false;
     }
     return pith_history_init(&sampler->history, (size_t)window) &&
@@ -55,7 +56,7 @@ static bool fill(pith_sampler *sampler, const pith_span *pieces) {
     size_t n = sampler->settings.uses_dry ? pith_settings_breakers(o, breakers) : 0;
     o->biases = NULL, o->dry_breakers = NULL, o->order = NULL; /* the caller's */
     sampler->mu = 2 * (double)o->mirostat_tau;
-    pith_rng_init(&sampler->rng, o->seed);
+    pith_rng_init(&sampler->luck.rng, o->seed);
     return pith_breakers_init(&sampler->dry.breakers, breakers, n, pieces, sampler->n_vocab);
 }
 
@@ -107,7 +108,7 @@ static void copy_history(pith_sampler *to, const pith_sampler *from) {
     }
     to->mu = from->mu;
     if (from->mu_before)
-        memcpy(to->mu_before, from->mu_before, PITH_SAMPLE_MAX_REWIND * sizeof *to->mu_before);
+        memcpy(to->mu_before, from->mu_before, PITH_SAMPLE_KEPT * sizeof *to->mu_before);
 }
 
 pith_status pith_sample_clone(const pith_sampler *sampler, uint64_t seed, pith_sampler **out,
@@ -119,7 +120,7 @@ pith_status pith_sample_clone(const pith_sampler *sampler, uint64_t seed, pith_s
         clone->n_vocab = sampler->n_vocab;
         clone->settings = sampler->settings;
         clone->settings.options.seed = seed;
-        pith_rng_init(&clone->rng, seed);
+        pith_rng_init(&clone->luck.rng, seed);
         if (allocate(clone) &&
             pith_breakers_copy(&clone->dry.breakers, &sampler->dry.breakers, sampler->n_vocab)) {
             memcpy(clone->biases, sampler->biases, n_biases * sizeof *clone->biases);
@@ -152,10 +153,14 @@ int32_t pith_sample_n_vocab(const pith_sampler *sampler) {
 static void remember(pith_sampler *sampler, int32_t id) {
     bool ends = sampler->settings.uses_dry && pith_breakers_push(&sampler->dry.breakers, id);
     if (sampler->mu_before)
-        sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_MAX_REWIND] = sampler->mu;
+        sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_KEPT] = sampler->mu;
+    size_t place = (size_t)(sampler->history.n_total % PITH_SAMPLE_MAX_UNDO);
+    sampler->luck_before[place] = sampler->luck_now;
+    sampler->n_rewind_before[place] = sampler->history.n_rewind;
+    if (sampler->n_undo < PITH_SAMPLE_MAX_UNDO) sampler->n_undo++;
     pith_history_push(&sampler->history, id, ends);
     pith_penalty_accept(&sampler->penalty, &sampler->history);
-    sampler->has_coin = sampler->is_weighed = false;
+    sampler->luck.has_coin = sampler->is_weighed = false;
 }
 
 /* A token that came from the distribution in choice moves mirostat. */
@@ -170,8 +175,11 @@ static void observe(pith_sampler *sampler, int32_t id) {
 }
 
 void pith_sample_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids) {
-    for (size_t i = 0; i < n_ids; i++)
-        if (ids[i] >= 0 && ids[i] < sampler->n_vocab) observe(sampler, ids[i]);
+    for (size_t i = 0; i < n_ids; i++) {
+        if (ids[i] < 0 || ids[i] >= sampler->n_vocab) continue;
+        sampler->luck_now = sampler->luck;
+        observe(sampler, ids[i]);
+    }
 }
 
 bool pith_sample_rewind(pith_sampler *sampler, size_t n) {
@@ -182,9 +190,19 @@ bool pith_sample_rewind(pith_sampler *sampler, size_t n) {
     }
     if (n == 0) return true;
     if (sampler->mu_before)
-        sampler->mu = sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_MAX_REWIND];
+        sampler->mu = sampler->mu_before[sampler->history.n_total % PITH_SAMPLE_KEPT];
     if (sampler->settings.uses_dry) pith_breakers_return(&sampler->dry.breakers, &sampler->history);
-    sampler->has_coin = sampler->is_weighed = false;
+    sampler->luck.has_coin = sampler->is_weighed = false;
+    sampler->n_undo -= n < sampler->n_undo ? n : sampler->n_undo;
+    return true;
+}
+
+bool pith_sample_undo(pith_sampler *sampler, size_t n) {
+    if (n > sampler->n_undo || !pith_sample_rewind(sampler, n)) return false;
+    if (n == 0) return true;
+    size_t place = (size_t)(sampler->history.n_total % PITH_SAMPLE_MAX_UNDO);
+    sampler->luck = sampler->luck_before[place];
+    sampler->history.n_rewind = sampler->n_rewind_before[place];
     return true;
 }
 
@@ -192,9 +210,10 @@ bool pith_sample_rewind(pith_sampler *sampler, size_t n) {
 
 /* Whether XTC's coin for the token that comes says to exclude; thrown once a token. */
 static bool excludes(pith_sampler *sampler) {
-    if (!sampler->has_coin) sampler->coin = pith_rng_uniform(&sampler->rng);
-    sampler->has_coin = true;
-    return sampler->coin < (double)sampler->settings.options.xtc_probability;
+    pith_sampler_luck *luck = &sampler->luck;
+    if (!luck->has_coin) luck->coin = pith_rng_uniform(&luck->rng);
+    luck->has_coin = true;
+    return luck->coin < (double)sampler->settings.options.xtc_probability;
 }
 
 static void run_stage(pith_sampler *sampler, pith_stage stage) {
@@ -261,13 +280,31 @@ static bool weigh(pith_sampler *sampler, const float *logits, const pith_token_f
     return true;
 }
 
+/* Takes the one id that may come, unless its logit says that it cannot. Mirostat sees no surprise.
+ */
+static int32_t take_only(pith_sampler *sampler, const float *logits, int32_t id) {
+    const pith_sampler_options *o = &sampler->settings.options;
+    bool may_come = logits[id] > -INFINITY;
+    for (size_t i = 0; i < o->n_biases; i++)
+        if (sampler->biases[i].id == id && !(sampler->biases[i].bias > -INFINITY)) may_come = false;
+    if (!may_come) return -1;
+    remember(sampler, id);
+    if (o->mirostat > 0 && !sampler->settings.is_greedy)
+        sampler->mu =
+            pith_mirostat_observe(sampler->mu, 1, (double)o->mirostat_tau, (double)o->mirostat_eta);
+    return id;
+}
+
 int32_t pith_sample_next_of(pith_sampler *sampler, const float *logits,
                             const pith_token_filter *filter) {
     int32_t id = -1;
+    sampler->luck_now = sampler->luck;
+    int32_t only = filter && filter->only ? filter->only(filter->user) : -1;
+    if (only >= 0) return take_only(sampler, logits, only);
     if (sampler->settings.is_greedy)
         id = best_of(sampler, logits, filter);
     else if (weigh(sampler, logits, filter))
-        id = pith_choice_draw(&sampler->choice, pith_rng_uniform(&sampler->rng));
+        id = pith_choice_draw(&sampler->choice, pith_rng_uniform(&sampler->luck.rng));
     if (id >= 0) observe(sampler, id);
     return id;
 }

@@ -33,20 +33,29 @@ pith_status pith_settings_read(const pith_sampler_options *given, int32_t n_voca
 /* The sequence breakers of checked options, [PITH_SAMPLE_MAX_BREAKERS]; returns how many. */
 size_t pith_settings_breakers(const pith_sampler_options *options, pith_span *texts);
 
+/* What a draw changes that taking its token back leaves alone, and undoing it does not. */
+typedef struct pith_sampler_luck {
+    pith_rng rng;
+    double coin;   /* XTC's, of the token that comes */
+    bool has_coin; /* it was thrown */
+} pith_sampler_luck;
+
 struct pith_sampler {
     int32_t n_vocab;
     pith_sampler_settings settings; /* pointers NULL */
     pith_logit_bias *biases;        /* [settings.options.n_biases] */
-    pith_rng rng;
     pith_history history;
     pith_penalty penalty;
     pith_dry dry;
     pith_choice choice;
     double mu;         /* mirostat's, in bits */
-    double *mu_before; /* [PITH_SAMPLE_MAX_REWIND] mu before token t, at t % that; or NULL */
-    double coin;       /* XTC's, of the token that comes */
-    bool has_coin;     /* it was thrown */
-    bool is_weighed;   /* choice holds the distribution of the token that comes */
+    double *mu_before; /* [PITH_SAMPLE_KEPT] mu before token t, at t % that; or NULL */
+    pith_sampler_luck luck, luck_now; /* luck_now: as the running draw or accept found it */
+    /* [n_undo] before the last tokens: of token t at t % PITH_SAMPLE_MAX_UNDO */
+    pith_sampler_luck luck_before[PITH_SAMPLE_MAX_UNDO];
+    uint32_t n_rewind_before[PITH_SAMPLE_MAX_UNDO]; /* history.n_rewind, the same */
+    size_t n_undo;                                  /* tokens that can be undone */
+    bool is_weighed; /* choice holds the distribution of the token that comes */
 };
 
 #endif

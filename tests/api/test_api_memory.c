@@ -58,11 +58,14 @@ static void no_logprobs(void *user, int32_t id, double logprob, const pith_logpr
 static pith_status use_model(const char *path, pith_load load, pith_error *error) {
     pith_model_options open = {.size = sizeof open, .load = load, .n_threads = 1};
     pith_engine_options options = {.size = sizeof options, .n_ctx = 64, .n_threads = 1};
+    const char *const banned[] = {"e", "aaa"};
     pith_generate_options reply = {.size = sizeof reply,
                                    .max_tokens = 3,
                                    .ignore_end = true,
                                    .on_logprobs = no_logprobs,
-                                   .n_logprobs = 3};
+                                   .n_logprobs = 3,
+                                   .banned = banned,
+                                   .n_banned = 2};
     pith_sampler_options sampling = {
         .size = sizeof sampling, .temperature = 1, .repeat_penalty = 1.1f, .dry_multiplier = 1};
     pith_model *model = NULL;
@@ -199,6 +202,7 @@ static void tokens_ask_for_nothing(void **state) {
                                      .top_p = 0.95f,
                                      .repeat_penalty = 1.1f,
                                      .seed = 5};
+    const char *const banned[] = {"e", "aaa"};
     pith_generate_options reply = {.size = sizeof reply,
                                    .max_tokens = 100,
                                    .stops = stops,
@@ -206,7 +210,9 @@ static void tokens_ask_for_nothing(void **state) {
                                    .ignore_end = true,
                                    .show_control = true,
                                    .on_text = count_requests,
-                                   .user = &c};
+                                   .user = &c,
+                                   .banned = banned,
+                                   .n_banned = 2};
     pith_generation made;
     int32_t ids[2] = {1, 2};
     (void)state;

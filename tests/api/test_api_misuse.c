@@ -267,6 +267,22 @@ static void null_replies(void **state) {
     REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
             pith_generate(session, sampler, ids, 1, &options, &made, NULL));
     options.n_stops = 0;
+    for (int i = 0; i < 5; i++) {
+        char longest[PITH_BANNED_MAX_BYTES + 2];
+        const char *many[PITH_BANNED_MAX + 1] = {"a", i == 1 ? "" : i == 2 ? "\xC3" : longest};
+        memset(longest, 'a', sizeof longest);
+        longest[PITH_BANNED_MAX_BYTES + (i == 3)] = 0;
+        options.banned = i == 0 ? NULL : many;
+        options.n_banned = i == 4 ? PITH_BANNED_MAX + 1 : 2;
+        REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
+                pith_generate(session, sampler, ids, 1, &options, &made, NULL));
+        if (i != 4) continue;
+        for (size_t k = 2; k < PITH_BANNED_MAX; k++) many[k] = "b"; /* the most is taken */
+        options.n_banned = PITH_BANNED_MAX;
+        options.max_tokens = 1;
+        assert_int_equal(pith_generate(session, sampler, ids, 1, &options, &made, NULL), PITH_OK);
+    }
+    options.n_banned = 0;
     options.max_tokens = -1;
     REFUSES(pith_generate(session, sampler, ids, 1, &options, &made, &error),
             pith_generate(session, sampler, ids, 1, &options, &made, NULL));

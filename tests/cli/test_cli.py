@@ -20,7 +20,7 @@ from case_runner import ROOT, Skip, default_model, expect, run_cases
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
 TINY_GEMMA = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
-COMMANDS = ["run", "chat", "inspect", "tokenize", "template", "logits", "bench", "fit", "list", "cache", "doctor"]
+COMMANDS = ["run", "chat", "inspect", "tokenize", "template", "logits", "bench", "fit", "list", "pull", "show", "rm", "cache", "doctor"]
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
 
 
@@ -44,6 +44,11 @@ class Result:
 def pith(*arguments, stdin=b"", env=None, timeout=120):
     merged = dict(os.environ, **(env or {}))
     return Result(subprocess.run([*WINE, PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, env=merged, timeout=timeout, check=False))
+
+
+def alone(home):
+    """Where no other program's models are seen."""
+    return {"PITH_HOME": home, "HOME": home, "USERPROFILE": home, "HF_HUB_CACHE": home, "OLLAMA_MODELS": home}
 
 
 def fails(result, code, *words):
@@ -226,7 +231,7 @@ def case_split_files_are_one_model():
         expect({t["name"]: t["shape"] for t in parts["tensors"]} == {t["name"]: t["shape"] for t in whole["tensors"]}, "tensors")
         expect({t["shard"] for t in parts["tensors"]} == {0, 1, 2}, "shards")
         expect("of file 3" in pith("inspect", paths[0]).text, "the text does not name the file of a tensor")
-        listed = pith("list", "--json", env={"PITH_HOME": home}).json["models"]
+        listed = pith("list", "--json", env=alone(home)).json["models"]
         expect([m["name"] for m in listed] == ["tiny-00001-of-00003"] and listed[0]["runs"] is True, listed)
         options = ["--raw", "-n", "6", "--ignore-end", "--json", "abc"]
         expect(pith("run", "-m", paths[0], *options).json["ids"] == pith("run", "-m", TINY, *options).json["ids"], "other ids")
@@ -236,13 +241,13 @@ def case_split_files_are_one_model():
 
 def case_list():
     with temporary() as home:
-        result = pith("list", "--json", env={"PITH_HOME": home})
+        result = pith("list", "--json", env=alone(home))
         expect(result.code == 0 and result.json["models"] == [], result.text, result.message)
         expect("put GGUF files there" in result.message, result.message)
         os.mkdir(os.path.join(home, "models"))
         shutil.copy(TINY, os.path.join(home, "models", "tiny.gguf"))
         open(os.path.join(home, "models", "broken.gguf"), "wb").write(b"GGUF")
-        result = pith("list", "--json", env={"PITH_HOME": home})
+        result = pith("list", "--json", env=alone(home))
         found = {m["name"]: m for m in result.json["models"]}
         expect(found["tiny"]["runs"] is True and found["tiny"]["architecture"] == "llama" and found["broken"]["error"], result.text)
         by_name = pith("run", "-m", "tiny", "--raw", "-n", "2", "--json", "ab", env={"PITH_HOME": home})
@@ -379,6 +384,17 @@ def case_run_stop_text_is_cut():
         raise Skip("the tiny model's text has no letter")
     cut = pith("run", "-m", TINY, "--raw", "-n", "24", "--ignore-end", "--json", "--stop", stop, "abc").json
     expect(cut["stop_reason"] == "text" and cut["text"] == whole[:whole.index(stop)], cut, whole)
+
+
+def case_run_never_says_what_is_banned():
+    options = ["run", "-m", TINY, "--raw", "-n", "24", "--ignore-end", "--json"]
+    whole = pith(*options, "abc").json["text"]
+    word = next((whole[i:i + 2] for i in range(3, len(whole) - 2) if whole[i:i + 2].isalnum()), None)
+    if word is None:
+        raise Skip("the tiny model's text has no letters")
+    other = pith(*options, "--ban", word, "--ban", "never", "abc").json
+    expect(word in whole and word not in other["text"], word, other)
+    expect(other["timings"]["rewinds_n"] > 0 and other["timings"]["predicted_n"] == 24, other)
 
 
 def case_context_limits():

@@ -63,7 +63,10 @@ static void check_place(pith_matcher *matcher, int32_t id) {
         bool allowed = pith_matcher_allows(matcher, other);
         check(allowed == has_bit(copy, other) || pith_matcher_failed(matcher) != NULL);
     }
-    size_t n = pith_matcher_forced(matcher, forced, sizeof forced);
+    bool is_whole;
+    size_t n = pith_matcher_forced(matcher, forced, sizeof forced, &is_whole);
+    int32_t only = pith_matcher_only(matcher);
+    check(only < 0 || has_bit(copy, only) || pith_matcher_failed(matcher) != NULL);
     if (n > 0)
         check(pith_matcher_allows(matcher, (uint8_t)forced[0]) && !pith_matcher_may_end(matcher));
     if (n > 0 && id < 256 && (uint8_t)forced[0] != id) check(!pith_matcher_allows(matcher, id));

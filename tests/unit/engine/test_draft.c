@@ -96,6 +96,9 @@ static void times_between_are_estimated(void **state) {
     assert_true(rows >= 50 && rows <= 57);
 }
 
+/* Of times, in nanoseconds: making guesses takes real ones beside it. */
+enum { UNIT = 1000000 };
+
 /* A text that repeats itself while the model never follows it. */
 static void losing_guesses_are_given_up(void **state) {
     pith_drafter drafter = {.mode = PITH_DRAFT_NGRAM};
@@ -105,13 +108,13 @@ static void losing_guesses_are_given_up(void **state) {
     (void)state;
     assert_true(pith_draft_text_init(&drafter.text, 3000));
     for (int i = 0; i < 3000; i++) ids[i] = i % 10;
-    pith_pace_add(&pace, 1, 0, 100);
+    pith_pace_add(&pace, 1, 0, 100 * UNIT);
     for (size_t n = 100; n < 3000; n++) {
         uint32_t k = pith_draft_guess(&drafter, &pace, ids, n, 15, guesses);
-        double ns = 100 + 30.0 * k;
+        double ns = (100 + 30.0 * k) * UNIT;
         pith_pace_add(&pace, 1 + k, 0, ns);
         pith_draft_learn(&drafter, &pace, k, 1, ns, true);
-        spent += ns;
+        spent += ns / UNIT;
         n_tokens++;
         /* one token, and a first step of 16 rows that took more than was expected */
         assert_true(spent <= 1.011 * 100 * n_tokens + 100 + 450);
@@ -128,14 +131,14 @@ static void winning_guesses_grow(void **state) {
     (void)state;
     assert_true(pith_draft_text_init(&drafter.text, 3000));
     for (int i = 0; i < 3000; i++) ids[i] = i % 10;
-    pith_pace_add(&pace, 1, 0, 100);
+    pith_pace_add(&pace, 1, 0, 100 * UNIT);
     for (size_t n = 100; n + 16 < 3000;) {
         uint32_t k = pith_draft_guess(&drafter, &pace, ids, n, 15, guesses);
-        double ns = 100 + 10.0 * k;
+        double ns = (100 + 10.0 * k) * UNIT;
         pith_pace_add(&pace, 1 + k, 0, ns);
         pith_draft_learn(&drafter, &pace, k, k + 1, ns, true);
         n += k + 1;
-        spent += ns;
+        spent += ns / UNIT;
         n_tokens += k + 1;
     }
     assert_true(n_tokens * 100 / spent > 4); /* 16 tokens in 250 ns is 6.4 */

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "cpu/cpu.h"
 #include "engine/reply.h"
 #include "support/changed_model.h"
@@ -266,6 +267,43 @@ static void guesses_change_nothing(void **state) {
     assert_true(n_drafted > n_accepted && n_accepted > 0);
 }
 
+static int stop_at_call(void *user, int32_t id, const char *text, size_t size) {
+    int *left = user;
+    (void)id, (void)text, (void)size;
+    return --*left == 0;
+}
+
+/* Two replies of one sampler, the first stopped at its n-th token: ids of the second. */
+static void after_a_stop(int which, int n, pith_draft draft, int32_t *made) {
+    fixture f;
+    pith_generate_options options = plain;
+    open_fixture(&f, goldens[0], 0.4f);
+    make_rows_free(f.engine);
+    options.draft = draft;
+    options.on_text = stop_at_call;
+    options.user = &n;
+    pith_generation first = finish(&f, start(&f, which, which, options));
+    assert_int_equal(first.stop, PITH_STOP_CALLBACK);
+    options.on_text = NULL;
+    finish(&f, start(&f, which, (which + 1) % N_SESSIONS, options));
+    const pith_session *session = f.sessions[which];
+    memcpy(made, session->ids + session->length - N_TOKENS, N_TOKENS * sizeof *made);
+    close_fixture(&f);
+}
+
+/* Tokens that were drawn behind the end of a reply have taken no random numbers. */
+static void a_stop_leaves_the_sampler_as_without_guesses(void **state) {
+    (void)state;
+    for (int which = 0; which < N_SESSIONS; which++) {
+        for (int n = 2; n < N_TOKENS; n++) {
+            int32_t with[N_TOKENS], without[N_TOKENS];
+            after_a_stop(which, n, PITH_DRAFT_OFF, without);
+            after_a_stop(which, n, PITH_DRAFT_NGRAM, with);
+            assert_memory_equal(with, without, sizeof with);
+        }
+    }
+}
+
 /* The model guesses for itself: nearly every guess is right, and the reply the same. */
 static void a_model_guesses(void **state) {
     fixture f, draft;
@@ -285,6 +323,31 @@ static void a_model_guesses(void **state) {
         assert_last(f.sessions[1], expected);
     }
     assert_true(made.n_draft_accepted > 0);
+    close_fixture(&draft);
+    close_fixture(&f);
+}
+
+/* What the model's guesses take is neither part of a step's time nor counted twice: more would
+ * switch off a model that gains. */
+static void time_is_counted_once(void **state) {
+    fixture f, draft;
+    pith_generate_options options = plain;
+    (void)state;
+    open_fixture(&f, goldens[0], 0);
+    open_fixture(&draft, goldens[0], 0);
+    options.draft = PITH_DRAFT_AUTO;
+    options.draft_session = draft.sessions[0];
+    for (int k = 1; k <= PITH_PACE_ROWS; k++) f.engine->pace.ns[k] = 1e9;
+    options.max_draft = 2;
+    pith_reply *reply = start(&f, 1, 1, options);
+    reply->drafter.text.n_known = N_CTX;                             /* the text gives no guess */
+    while (reply->out.n_drafted == 0) pith_engine_advance(f.engine); /* it has read the prompt */
+    double spent = -reply->drafter.spent_ns;
+    uint64_t begun = pith_clock_ns();
+    while (reply->out.n_predicted < N_TOKENS - 4) pith_engine_advance(f.engine);
+    spent += reply->drafter.spent_ns;
+    assert_true(spent > 0 && spent <= (double)(pith_clock_ns() - begun));
+    pith_reply_close(reply);
     close_fixture(&draft);
     close_fixture(&f);
 }
@@ -435,7 +498,9 @@ int main(void) {
         cmocka_unit_test(late_replies_end),
         cmocka_unit_test(shared_beginnings),
         cmocka_unit_test(guesses_change_nothing),
+        cmocka_unit_test(a_stop_leaves_the_sampler_as_without_guesses),
         cmocka_unit_test(a_model_guesses),
+        cmocka_unit_test(time_is_counted_once),
         cmocka_unit_test(another_vocabulary_is_refused),
         cmocka_unit_test(a_shift_goes_on_with_what_stays),
         cmocka_unit_test(long_prompts),

@@ -202,10 +202,10 @@ static bool check_token(pith_sampler *sampler, plain_chain *c, const float *row,
                         const pith_sampler_options *o) {
     static int32_t ids[MOST];
     static double p[MOST];
-    pith_token_filter filter = {m, allows, mask};
+    pith_token_filter filter = {m, allows, mask, NULL};
     const pith_token_filter *used = m ? &filter : NULL;
     size_t n = pith_sample_distribution(sampler, row, used, ids, p, MOST);
-    c->coin = sampler->coin;
+    c->coin = sampler->luck.coin;
     plain_run(c, row, m ? m->allowed : NULL);
     bool is_clear = c->margin > 3e-5;
     if (is_clear && !same_distribution(c, ids, p, n)) {
@@ -293,7 +293,7 @@ static void test_filter_is_a_masked_row(void **state) {
         pith_sampler_options o = mixture(&rng, 9, n, biases);
         if (round % 5 == 0) o = defaults(); /* plain greedy */
         pith_sampler *a = make(n, &o), *b = make(n, &o);
-        pith_token_filter filter = {&m, allows, mask};
+        pith_token_filter filter = {&m, allows, mask, NULL};
         for (int step = 0; step < 10; step++) {
             fill_row(row, n, round % KINDS, &rng);
             fill_mask(&m, n, (int)(pith_rng_next(&rng) % MASKS), &rng);
@@ -315,7 +315,7 @@ static void test_greedy_asks_the_likeliest_first(void **state) {
     static masked m;
     pith_sampler_options o = defaults();
     pith_sampler *sampler = make(N, &o);
-    pith_token_filter filter = {&m, allows, mask};
+    pith_token_filter filter = {&m, allows, mask, NULL};
     for (int32_t i = 0; i < N; i++) row[(i * 7 + 3) % N] = (float)-i; /* rank i is id 7 i + 3 */
     for (int32_t first = 0; first < 40; first++) {
         memset(&m, 0, sizeof m);

@@ -314,7 +314,9 @@ static void test_tokens_as_a_whole(void **state) {
     assert_true(pith_matcher_may_end(matcher));
     assert_int_equal(pith_matcher_mask(matcher)[0], 1u << 4);
     char forced[4];
-    assert_int_equal(pith_matcher_forced(matcher, forced, sizeof forced), 0);
+    bool is_whole;
+    assert_int_equal(pith_matcher_forced(matcher, forced, sizeof forced, &is_whole), 0);
+    assert_true(is_whole);
     pith_matcher_rewind(matcher, 3);
     assert_int_equal(pith_matcher_mask(matcher)[0], 1u << 3);
     pith_matcher_free(matcher);

@@ -431,10 +431,10 @@ static bool is_start(const char *text, size_t n) {
     return begins(g.rules[0], 0);
 }
 
-static int n_given_up;
+static int n_given_up, n_single, n_known; /* places with one id; of them, those it knew */
 
 static int32_t check_ids(pith_matcher *matcher, char *text, size_t n) {
-    int32_t allowed[MAX_VOCAB], n_allowed = 0;
+    int32_t allowed[MAX_VOCAB], n_allowed = 0, n_bits = 0, last = -1;
     bool complete = is_complete(text, n);
     assert_int_equal(pith_matcher_may_end(matcher), complete);
     const uint32_t *mask = pith_matcher_mask(matcher);
@@ -458,6 +458,7 @@ static int32_t check_ids(pith_matcher *matcher, char *text, size_t n) {
         }
         assert_int_equal(bit, expected);
         if (!v.is_end[id] && expected) allowed[n_allowed++] = id;
+        if (expected) n_bits++, last = id;
     }
     for (int32_t id = 0; id < v.n; id++) { /* after the mask's pointer is no longer needed */
         bool bit = (mask[id / 32] >> (id % 32) & 1) != 0;
@@ -468,12 +469,17 @@ static int32_t check_ids(pith_matcher *matcher, char *text, size_t n) {
         }
         assert_int_equal(alone, bit);
     }
+    int32_t only = pith_matcher_only(matcher);
+    assert_true(only < 0 || (n_bits == 1 && only == last));
+    n_single += n_bits == 1;
+    n_known += only >= 0;
     return n_allowed > 0 ? allowed[below((uint32_t)n_allowed)] : -1;
 }
 
 static void check_forced(pith_matcher *matcher, char *text, size_t n) {
     char forced[8];
-    size_t n_forced = pith_matcher_forced(matcher, forced, sizeof forced);
+    bool is_whole;
+    size_t n_forced = pith_matcher_forced(matcher, forced, sizeof forced, &is_whole);
     for (size_t i = 0; i <= n_forced && i < sizeof forced; i++) {
         int n_next = 0, next = 0;
         bool complete = is_complete(text, n + i);
@@ -486,6 +492,7 @@ static void check_forced(pith_matcher *matcher, char *text, size_t n) {
         bool must = n_next == 1 && !complete;
         if (i < n_forced) assert_true(must && (uint8_t)forced[i] == next);
         if (i == n_forced) assert_false(must);
+        if (i == n_forced) assert_int_equal(is_whole, complete && n_next == 0);
         text[n + i] = (char)next;
     }
 }
@@ -543,8 +550,10 @@ static void test_allowed_is_start_of_language(void **state) {
     }
     uint64_t n = many != NULL ? strtoull(many, NULL, 10) : 700;
     for (uint64_t seed = 1; seed <= n; seed++) check_seed(seed, 1 << 22, &n_grammars);
-    print_message("%d of %d grammars were accepted, %d times the matcher gave up\n", n_grammars,
-                  (int)n, n_given_up);
+    print_message("%d of %d grammars were accepted, %d times the matcher gave up; it knew %d of %d "
+                  "single ids\n",
+                  n_grammars, (int)n, n_given_up, n_known, n_single);
+    assert_true(n_known > n_single / 2);
     assert_true(n_grammars > 100 && n_given_up <= n_grammars / 50);
 }
 

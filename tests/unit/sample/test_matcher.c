@@ -99,17 +99,24 @@ static void test_forced_bytes(void **state) {
         gbnf_of("root ::= \"{\\\"name\\\":\" [0-9] (\"yes\" | \"yellow\")? \"}\"");
     pith_matcher *m = matcher_of(grammar, trie, CASE_MEMORY);
     char bytes[16] = "";
-    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes), 8);
+    bool is_whole;
+    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes, &is_whole), 8);
+    assert_false(is_whole);
     assert_memory_equal(bytes, "{\"name\":", 8);
-    assert_int_equal(pith_matcher_forced(m, bytes, 3), 3);
+    assert_int_equal(pith_matcher_forced(m, bytes, 3, &is_whole), 3);
     assert_int_equal(pith_matcher_length(m), 0); /* only asked */
     assert_int_equal(accept_bytes(m, "{\"name\":7", 9), 9);
-    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes), 0);
+    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes, &is_whole), 0);
     assert_true(pith_matcher_accept(m, 'y'));
-    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes), 1);
+    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes, &is_whole), 1);
     assert_int_equal(bytes[0], 'e');
     assert_int_equal(accept_bytes(m, "es}", 3), 3);
-    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes), 0); /* only the end is left */
+    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes, &is_whole),
+                     0); /* only the end is left */
+    assert_true(is_whole);
+    pith_matcher_rewind(m, 1);
+    assert_int_equal(pith_matcher_forced(m, bytes, sizeof bytes, &is_whole), 1);
+    assert_true(is_whole && bytes[0] == '}');
     pith_matcher_free(m);
     pith_grammar_drop(grammar);
     pith_token_trie_free(trie);

@@ -66,10 +66,10 @@ typedef struct distribution {
 static void look(pith_sampler *sampler, distribution *out) {
     float row[N];
     fill_row(row, 99);
-    sampler->has_coin = true, sampler->coin = 0;
+    sampler->luck.has_coin = true, sampler->luck.coin = 0;
     memset(out, 0, sizeof *out);
     out->n = pith_sample_distribution(sampler, row, NULL, out->ids, out->p, N);
-    sampler->has_coin = sampler->is_weighed = false;
+    sampler->luck.has_coin = sampler->is_weighed = false;
 }
 
 /* ---- Taking back ---- */
@@ -172,6 +172,122 @@ static void test_rewind_goes_on_with_the_random_numbers(void **state) {
     pith_sample_free(b);
 }
 
+/* ---- Undoing ---- */
+
+/* After any mixture of draws and undone draws (some of them from a single id) the ids are those of
+ * a sampler that never drew what was undone. */
+static void test_undo_gives_the_random_numbers_back(void **state) {
+    (void)state;
+    for (int variant = 0; variant < 4; variant++) {
+        enum { STEPS = 1500 };
+        pith_sampler_options o = all_on(), greedy = {.size = sizeof greedy};
+        if (variant == 1) o.mirostat = 0;
+        if (variant == 2) o = greedy, o.temperature = 1, o.seed = 5;
+        if (variant == 3) o = greedy;
+        pith_sampler *plain = make(&o), *undone = make(&o);
+        pith_rng rng;
+        float row[N];
+        pith_rng_init(&rng, 17);
+        for (int step = 0; step < STEPS; step++) {
+            size_t n = pith_rng_next(&rng) % 17;
+            for (size_t i = 0; i < n; i++) {
+                fill_row(row, pith_rng_next(&rng));
+                pith_sample_next(undone, row);
+            }
+            assert_true(pith_sample_undo(undone, n));
+            fill_row(row, pith_rng_next(&rng));
+            assert_int_equal(pith_sample_next(undone, row), pith_sample_next(plain, row));
+            if (step % 7 != 6) continue;
+            /* Rewinding takes new numbers in both; now and then as far as it goes. */
+            n = step % 1200 == 1182 ? BACK / 2 : pith_rng_next(&rng) % 3;
+            assert_true(pith_sample_rewind(undone, n) && pith_sample_rewind(plain, n));
+        }
+        pith_sample_free(plain);
+        pith_sample_free(undone);
+    }
+}
+
+static void test_undo_limits(void **state) {
+    (void)state;
+    pith_sampler_options o = all_on();
+    pith_sampler *sampler = make(&o);
+    const int32_t id = 3;
+    assert_true(pith_sample_undo(sampler, 0));
+    assert_false(pith_sample_undo(sampler, 1));
+    for (int t = 0; t < 200; t++) pith_sample_accept(sampler, &id, 1);
+    assert_false(pith_sample_undo(sampler, PITH_SAMPLE_MAX_UNDO + 1));
+    assert_true(pith_sample_rewind(sampler, 4));
+    assert_false(pith_sample_undo(sampler, PITH_SAMPLE_MAX_UNDO - 3));
+    assert_true(pith_sample_undo(sampler, PITH_SAMPLE_MAX_UNDO - 4));
+    assert_false(pith_sample_undo(sampler, 1));
+    assert_true(pith_sample_rewind(sampler, 200 - PITH_SAMPLE_MAX_UNDO));
+    /* As many can be taken back as without what was undone. */
+    for (int t = 0; t < 3 * BACK; t++) pith_sample_accept(sampler, &id, 1);
+    for (int i = 0; i < 100; i++) {
+        for (int t = 0; t < PITH_SAMPLE_MAX_UNDO; t++) pith_sample_accept(sampler, &id, 1);
+        assert_true(pith_sample_undo(sampler, PITH_SAMPLE_MAX_UNDO));
+    }
+    assert_false(pith_sample_rewind(sampler, BACK + 1));
+    assert_true(pith_sample_rewind(sampler, BACK));
+    assert_false(pith_sample_rewind(sampler, 1));
+    pith_sample_free(sampler);
+}
+
+/* ---- A single id ---- */
+
+static bool any_allowed(void *user, int32_t id) {
+    (void)user;
+    return id == 7;
+}
+
+static const uint32_t *only_seven(void *user) {
+    return user;
+}
+
+static int32_t says_seven(void *user) {
+    (void)user;
+    return 7;
+}
+
+/* Taken without a random number, remembered as if drawn; never against its logit. */
+static void test_a_single_id_takes_no_random_number(void **state) {
+    (void)state;
+    uint32_t bits[(N + 31) / 32] = {1u << 7};
+    pith_token_filter filter = {bits, any_allowed, only_seven, says_seven};
+    static distribution with, without;
+    const int32_t seven = 7;
+    pith_sampler_options o = all_on();
+    o.biases = NULL, o.n_biases = 0;
+    pith_sampler *a = make(&o), *b = make(&o);
+    float row[N];
+    for (int t = 0; t < 50; t++) {
+        fill_row(row, (uint64_t)t);
+        double before = a->mu;
+        assert_int_equal(pith_sample_next_of(a, row, &filter), 7);
+        pith_sample_accept(b, &seven, 1);
+        assert_memory_equal(&a->luck.rng, &b->luck.rng, sizeof a->luck.rng);
+        assert_true(a->mu > before); /* no surprise */
+        b->mu = a->mu;
+        assert_int_equal(pith_sample_next(a, row), pith_sample_next(b, row));
+    }
+    look(a, &with);
+    look(b, &without);
+    assert_memory_equal(&with, &without, sizeof with);
+    row[7] = NAN;
+    assert_int_equal(pith_sample_next_of(a, row, &filter), -1);
+    row[7] = -INFINITY;
+    assert_int_equal(pith_sample_next_of(a, row, &filter), -1);
+    assert_int_equal(pith_sample_next(a, row), pith_sample_next(b, row)); /* nothing happened */
+    pith_sample_free(a);
+    pith_sample_free(b);
+    const pith_logit_bias ban = {7, -INFINITY};
+    o.biases = &ban, o.n_biases = 1;
+    a = make(&o);
+    row[7] = 1;
+    assert_int_equal(pith_sample_next_of(a, row, &filter), -1);
+    pith_sample_free(a);
+}
+
 /* ---- Clones ---- */
 
 static void test_clone_goes_on_as_its_model(void **state) {
@@ -227,7 +343,7 @@ static void test_drawing_allocates_nothing(void **state) {
     pith_logprob top[PITH_LOGPROBS_MAX];
     double logprob;
     pith_sampler_options o = all_on();
-    pith_token_filter filter = {bits, all_allowed, full_mask};
+    pith_token_filter filter = {bits, all_allowed, full_mask, NULL};
     memset(bits, 0x5a, sizeof bits);
     for (int variant = 0; variant < 6; variant++) {
         if (variant == 1) o.mirostat = 1;
@@ -282,6 +398,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rewind_is_exact),
         cmocka_unit_test(test_rewind_limits),
+        cmocka_unit_test(test_undo_gives_the_random_numbers_back),
+        cmocka_unit_test(test_undo_limits),
+        cmocka_unit_test(test_a_single_id_takes_no_random_number),
         cmocka_unit_test(test_rewind_goes_on_with_the_random_numbers),
         cmocka_unit_test(test_clone_goes_on_as_its_model),
         cmocka_unit_test(test_drawing_allocates_nothing),
