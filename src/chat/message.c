@@ -131,7 +131,8 @@ static bool take_call(pith_reply_reader *r) {
     pith_span arguments = object;
     char *name = NULL;
     pith_status status = PITH_ERROR_FORMAT;
-    if (r->n_calls == MOST_CALLS) return false;
+    /* a NUL behind a number is overlooked by the parser, and arguments end at one */
+    if (r->n_calls == MOST_CALLS || memchr(object.data, 0, object.size) != NULL) return false;
     if (r->format.arguments != NULL) {
         status = pith_tool_call_read(object, r->format.arguments, &name, &arguments);
     } else if (r->name_size > 0) {
@@ -154,7 +155,7 @@ static pith_match read_name(pith_reply_reader *r) {
         size_t behind = at;
         pith_match match = pith_match_mark(held(r), middle, &behind);
         if (match == PITH_MATCH_WAIT) return match;
-        bool is_name = !is_space(r->held.data[at]) && at - begin < MOST_NAME;
+        bool is_name = (uint8_t)r->held.data[at] > ' ' && at - begin < MOST_NAME;
         if (match == PITH_MATCH_NO && !is_name) return PITH_MATCH_NO;
         if (match == PITH_MATCH_NO) continue;
         r->name_from = begin;
