@@ -220,7 +220,7 @@ int pith_command_embed(int argc, char **argv) {
          "a text from each line of FILE (- is standard input)", 0, 0},
         {"ids", 0, PITH_CLI_TEXT, &o.ids, "1,2,3", "token ids instead of texts", 0, 0},
         {"pooling", 0, PITH_CLI_CHOICE, &o.pooling, "auto|mean|first|last",
-         "how states become a vector (default: as the model says, else mean)", 0, 0},
+         "how states become a vector (default: the model's, else mean)", 0, 0},
         {"json", 0, PITH_CLI_FLAG, &o.json, "", "{\"embeddings\"} instead of lines", 0, 0},
         {"raw", 0, PITH_CLI_FLAG, &o.raw, "", "float32 as pooled, not brought to length 1", 0, 0},
         {"out", 'o', PITH_CLI_TEXT, &o.out, "OUT.f32", "with --raw: where they go", 0, 0},

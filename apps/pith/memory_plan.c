@@ -19,9 +19,11 @@ static void advise(const pith_fit *fit, pith_buffer *out) {
         pith_buffer_append_format(out, "a context of %d tokens fits (--ctx); ",
                                   (int)fit->longest_ctx);
     if (fit->longest_ctx_int8 > fit->longest_ctx)
-        pith_buffer_append_format(out, "with --kv int8 one of %d; ", (int)fit->longest_ctx_int8);
+        pith_buffer_append_format(out, "with --kv int8 a context of %d fits; ",
+                                  (int)fit->longest_ctx_int8);
     if (fit->load == PITH_LOAD_PACK && fit->longest_ctx_mmap > fit->longest_ctx)
-        pith_buffer_append_format(out, "with --load mmap one of %d; ", (int)fit->longest_ctx_mmap);
+        pith_buffer_append_format(out, "with --load mmap a context of %d fits; ",
+                                  (int)fit->longest_ctx_mmap);
     if (fit->load == PITH_LOAD_PACK && fit->bits_allowed > 1)
         pith_buffer_append_format(out, "weights of at most %.1f bits each fit (these have %.1f); ",
                                   fit->bits_allowed, fit->bits_per_weight);

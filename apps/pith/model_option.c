@@ -82,7 +82,8 @@ static void print_notes(const char *notes) {
 
 int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values,
                         bool vocab_only, pith_model **model) {
-    if (!values->model) return pith_cli_usage(command, "which model? Give -m MODEL");
+    if (!values->model)
+        return pith_cli_usage(command, "which model? Give -m MODEL (`pith list` shows them)");
     pith_error error = {0};
     char *path = pith_cli_find_model(values->model, &error);
     if (!path) return pith_cli_fail(&error);

@@ -212,7 +212,8 @@ static int run_model(const pith_cli_command *command, pith_run_options *o,
 
 /* -1, or the usage exit code. */
 static int check_options(const pith_cli_command *command, const pith_run_options *o) {
-    if (!o->model.model) return pith_cli_usage(command, "which model? Give -m MODEL");
+    if (!o->model.model)
+        return pith_cli_usage(command, "which model? Give -m MODEL (`pith list` shows them)");
     if (o->raw && o->system)
         return pith_cli_usage(command, "--system has no place in a --raw prompt");
     if (o->raw && o->overflow == PITH_RUN_SUMMARISE)
