@@ -90,6 +90,9 @@ char *pith_cli_find_model(const char *name, pith_error *error);
 char *pith_cli_home_folder(void);
 /* models/ in it. Caller frees with pith_free; NULL without memory. */
 char *pith_cli_models_folder(void);
+/* Calls each(user, name, path) for the models of that folder, as `pith list` names them, until it
+ * returns false. A folder that cannot be read has none. */
+void pith_cli_each_model(bool (*each)(void *user, const char *name, const char *path), void *user);
 /* Opens what -m names, shows progress, prints the model's notes. Exit code, or -1 when *model is
  * open. */
 int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *values,
@@ -229,5 +232,6 @@ int pith_command_fit(int argc, char **argv);
 int pith_command_list(int argc, char **argv);
 int pith_command_cache(int argc, char **argv);
 int pith_command_doctor(int argc, char **argv);
+int pith_command_serve(int argc, char **argv);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "pith/machine_record.h"
+#include "server/server.h"
 
 #include <string.h>
 
@@ -31,6 +32,8 @@ static json_t *describe(const pith_system_info *info, const pith_cli_machine *ma
         json_object_set_new(kernels, name, json_string(value));
     for (size_t i = 0; pith_system_library(i, &name, &value); i++)
         json_object_set_new(libraries, name, json_string(value));
+    if (pith_server_library())
+        json_object_set_new(libraries, "libmicrohttpd", json_string(pith_server_library()));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
     return json_pack(
@@ -73,6 +76,10 @@ static int print_text(const pith_system_info *info, const pith_cli_machine *mach
     printf("\nlibraries     ");
     for (size_t i = 0; pith_system_library(i, &name, &value); i++)
         printf("%s %s %s", i ? "," : "", name, value);
+    if (pith_server_library())
+        printf(", libmicrohttpd %s", pith_server_library());
+    else
+        printf("; no server: this build has no libmicrohttpd");
     printf("\nkernels\n");
     for (size_t i = 0; pith_system_kernel(i, &name, &value); i++)
         printf("  %-24s %s\n", name, value);

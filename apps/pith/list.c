@@ -52,6 +52,22 @@ static int read_folder(const char *folder, list_names *names) {
     return -1;
 }
 
+void pith_cli_each_model(bool (*each)(void *user, const char *name, const char *path), void *user) {
+    char *folder = pith_cli_models_folder();
+    list_names names = {0};
+    bool more = folder && pith_cli_each_name(folder, add_name, &names) == 0;
+    for (size_t i = 0; i < names.n; i++) {
+        pith_buffer path = {0};
+        pith_buffer_append_format(&path, "%s/%s", folder, names.items[i]);
+        names.items[i][strlen(names.items[i]) - 5] = 0; /* .gguf */
+        if (more && !path.failed) more = each(user, names.items[i], path.data);
+        pith_buffer_deinit(&path);
+        pith_free(names.items[i]);
+    }
+    pith_free(names.items);
+    pith_free(folder);
+}
+
 static void print_row(const char *name, uint64_t bytes, const char *what, const char *why) {
     printf("%-36s %8.1f MB  ", name, (double)bytes * 1e-6);
     pith_cli_print_clean(stdout, what, strlen(what), 64);
