@@ -20,11 +20,11 @@ typedef struct serve_options {
     pith_cli_model model;
     pith_cli_list models, origins;
     const char *host, *key_file, *certificate_file, *certificate_key_file;
-    int32_t port, n_parallel, n_queue, idle_unload;
+    int32_t port, n_parallel, n_queue, idle_unload, request_seconds, stop_seconds;
     int log;
 } serve_options;
 
-enum { OWN_OPTIONS = 11, N_OPTIONS = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS };
+enum { OWN_OPTIONS = 13, N_OPTIONS = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS };
 
 static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
     const pith_cli_option own[OWN_OPTIONS] = {
@@ -43,6 +43,10 @@ static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
         {"idle-unload", 0, PITH_CLI_INT, &o->idle_unload, "SECONDS",
          "take a model out of memory when nobody asked for so long (default: 0, never)", 0,
          1 << 30},
+        {"request-timeout", 0, PITH_CLI_INT, &o->request_seconds, "SECONDS",
+         "for a request's head; its body gets three times that (default: 20)", 1, 3600},
+        {"stop-timeout", 0, PITH_CLI_INT, &o->stop_seconds, "SECONDS",
+         "that running replies get when the server is stopped (default: 5)", 1, 3600},
         {"cert", 0, PITH_CLI_TEXT, &o->certificate_file, "FILE",
          "certificate (PEM): serve HTTPS; with --cert-key", 0, 0},
         {"cert-key", 0, PITH_CLI_TEXT, &o->certificate_key_file, "FILE",
@@ -218,6 +222,10 @@ static int serve(const serve_options *o, serve_parts *parts) {
         .certificate = parts->certificate,
         .certificate_key = parts->certificate_key,
         .log = (pith_server_log)o->log,
+        .header_seconds = o->request_seconds,
+        .body_seconds = 3 * o->request_seconds,
+        .idle_seconds = 3 * o->request_seconds,
+        .stop_seconds = o->stop_seconds,
     };
     watch_signals();
     if (pith_server_run(&options, &is_stopping, &error) != PITH_OK) return pith_cli_fail(&error);

@@ -310,8 +310,10 @@ void pith_served_ready(pith_served *served) {
                      served->engine_info.cache_bytes + served->info.weight_bytes;
     pthread_mutex_lock(&m->lock);
     while (!served->thread) pthread_cond_wait(&m->changed, &m->lock);
-    m->taken += bytes - served->bytes;
-    served->bytes = bytes;
+    if (bytes > served->bytes) { /* the estimate knows of the vocabulary too */
+        m->taken += bytes - served->bytes;
+        served->bytes = bytes;
+    }
     served->used_ns = pith_clock_ns();
     served->state = PITH_SERVED_READY;
     served->was_ready = true;
