@@ -298,14 +298,12 @@ enum MHD_Result pith_exchange_answer(pith_exchange *e) {
 }
 
 enum MHD_Result pith_exchange_wait(pith_exchange *e) {
-    enum MHD_Result result = MHD_YES;
     pthread_mutex_lock(&e->lock);
-    if (e->phase == PITH_EXCHANGE_HANDED) {
+    bool waits = e->phase == PITH_EXCHANGE_HANDED;
+    if (waits) {
         e->is_suspended = true;
         MHD_suspend_connection(e->connection);
-    } else {
-        result = pith_exchange_answer(e);
     }
     pthread_mutex_unlock(&e->lock);
-    return result;
+    return waits ? MHD_YES : pith_exchange_answer(e); /* an answered phase stays */
 }

@@ -76,7 +76,7 @@ bool pith_guard_origin(const pith_server_options *options, const char *origin, c
     static const char *const schemes[] = {"http://", "https://"};
     for (size_t i = 0; i < options->n_origins; i++)
         if (strcmp(origin, options->origins[i]) == 0) return true;
-    for (size_t i = 0; host && i < 2; i++) {
+    for (size_t i = 0; host && host[0] && i < 2; i++) {
         size_t n = strlen(schemes[i]);
         pith_span rest = {origin + n, strlen(origin) > n ? strlen(origin) - n : 0};
         if (strncmp(origin, schemes[i], n) == 0 && same_name(rest, host)) return true;

@@ -39,6 +39,7 @@ struct pith_http {
     pith_server *server;
     struct MHD_Daemon *daemon;
     int port;
+    int quiet_socket;     /* that listened; -1: it does */
     pthread_mutex_t lock; /* of the list */
     watched *first;
     atomic_ullong body_bytes; /* of all exchanges */
@@ -342,6 +343,7 @@ pith_http *pith_http_new(pith_server *server, pith_error *error) {
         return NULL;
     }
     http->server = server;
+    http->quiet_socket = -1;
     pthread_mutex_init(&http->lock, NULL);
     if (server->options->certificate && !MHD_is_feature_supported(MHD_FEATURE_TLS)) {
         pith_fail(error, PITH_ERROR_UNSUPPORTED, "this libmicrohttpd was built without TLS");
@@ -369,13 +371,15 @@ int pith_http_port(const pith_http *http) {
 }
 
 void pith_http_quiesce(pith_http *http) {
-    int fd = MHD_quiesce_daemon(http->daemon);
-    if (fd >= 0) close(fd);
+    http->quiet_socket = MHD_quiesce_daemon(http->daemon);
+    /* closed when the daemon's thread is gone, which may look at it until then */
+    if (http->quiet_socket >= 0) shutdown(http->quiet_socket, SHUT_RDWR);
 }
 
 void pith_http_free(pith_http *http) {
     if (!http) return;
     MHD_stop_daemon(http->daemon);
+    if (http->quiet_socket >= 0) close(http->quiet_socket);
     pthread_mutex_destroy(&http->lock);
     pith_free(http);
 }
