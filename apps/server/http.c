@@ -17,13 +17,17 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#if !defined(POLLRDHUP)
+#define POLLRDHUP 0
+#endif
 
 enum { BACKLOG = 1024, BODIES_LIMIT = 512 << 20 };
 
@@ -42,6 +46,7 @@ struct pith_http {
     int quiet_socket;     /* that listened; -1: it does */
     pthread_mutex_t lock; /* of the list */
     watched *first;
+    unsigned n_ticks;
     atomic_ullong body_bytes; /* of all exchanges */
     atomic_int n_answers;     /* requests whose answer is not wholly sent */
 };
@@ -98,16 +103,24 @@ static void await(pith_http *http, struct MHD_Connection *connection, int part) 
     pthread_mutex_unlock(&http->lock);
 }
 
+/* The daemon does not see an end that came together with a part of a request (its edge-triggered
+ * epoll tells both at once). */
+static bool has_left(const watched *w) {
+    struct pollfd asked = {.fd = w->descriptor, .events = POLLRDHUP};
+    return poll(&asked, 1, 0) > 0 && (asked.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
 void pith_http_tick(pith_http *http) {
     const pith_server_options *o = options_of(http);
     uint64_t now = pith_clock_ns();
     const int32_t most[] = {[FIRST_HEAD] = seconds_or(o->header_seconds, 20),
                             [NEXT_HEAD] = seconds_or(o->idle_seconds, 60),
                             [BODY] = seconds_or(o->body_seconds, 60)};
+    bool asks = ++http->n_ticks % 8 == 0; /* a call of the system for each */
     pthread_mutex_lock(&http->lock);
     for (watched *w = http->first; w; w = w->after) {
         if (w->awaited == ANSWER || w->descriptor < 0) continue;
-        if (now - w->since_ns > (uint64_t)most[w->awaited] * 1000000000u)
+        if (now - w->since_ns > (uint64_t)most[w->awaited] * 1000000000u || (asks && has_left(w)))
             shutdown(w->descriptor, SHUT_RDWR);
     }
     pthread_mutex_unlock(&http->lock);

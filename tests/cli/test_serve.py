@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -472,6 +473,33 @@ def case_slow_and_half_requests_disturb_nobody():
             time.sleep(0.2)
         expect(server.metric("connections") == 1, server.metric("connections"), "connections are open")
         expect(time.monotonic() - start < 5)
+
+
+def case_half_requests_are_closed_with_their_clients():
+    with serving() as server:
+        server.post(PLAIN, plain("x"))
+        data = request(PLAIN, plain("x" * 1000))
+        for size in (40, data.index(b"\r\n\r\n") + 4, data.index(b"\r\n\r\n") + 5, len(data) - 1):
+            for _ in range(40):
+                send_raw(server, data[:size]).close()
+        server.wait_for("connections", lambda n: n <= 1, 5)
+
+
+def case_random_leavers_leave_nothing_behind():
+    with serving("--parallel", 4, "--queue", 1000) as server:
+        chance = random.Random(7)
+        bodies = [(PLAIN, long_reply(stream=True)), (PLAIN, long_reply()), (CHAT, chat("hello", n=3, stream=True)), (PLAIN, plain("x" * 2000))]
+        for _ in range(300):
+            data = request(*chance.choice(bodies))
+            client = send_raw(server, data[:chance.choice([len(data), len(data), chance.randrange(len(data))])])
+            time.sleep(chance.random() * 0.01)
+            if chance.random() < 0.3:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+        for name in ("replies_running", "replies_queued"):
+            server.wait_for(name, lambda n: n == 0, 10)
+        server.wait_for("connections", lambda n: n <= 1, 10)
+        server.post(CHAT, chat("still here"))
 
 
 def case_what_is_no_http_is_refused():
