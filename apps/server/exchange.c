@@ -34,7 +34,7 @@ pith_exchange *pith_exchange_new(pith_server *server, const char *method, const 
     }
     e->server = server;
     atomic_init(&e->n_holders, 1);
-    e->begun_ns = e->moved_ns = pith_clock_ns();
+    e->begun_ns = pith_clock_ns();
     e->descriptor = -1;
     e->shape = pith_route_shape(path);
     return e;
@@ -201,7 +201,6 @@ bool pith_exchange_stream_write(pith_exchange *e, const char *text, size_t size)
     if (!e->connection) e->is_gone = true;
     if (!e->is_gone) {
         compact(e);
-        if (e->out.size == e->n_sent) e->moved_ns = pith_clock_ns();
         pith_buffer_append(&e->out, text, size);
         if (e->out.failed || e->out.size - e->n_sent > PITH_EXCHANGE_MAX_UNSENT) give_up(e);
         wake(e);
@@ -263,7 +262,6 @@ static ssize_t read_stream(void *user, uint64_t position, char *out, size_t capa
         size_t take = unsent < capacity ? unsent : capacity;
         memcpy(out, e->out.data + e->n_sent, take);
         e->n_sent += take;
-        e->moved_ns = pith_clock_ns();
         n = (ssize_t)take;
     } else if (e->is_ended) {
         n = MHD_CONTENT_READER_END_OF_STREAM;

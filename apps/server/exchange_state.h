@@ -44,8 +44,7 @@ struct pith_exchange {
     int status;
     const char *type; /* of the answer; static */
     pith_buffer out;
-    size_t n_sent;     /* of out */
-    uint64_t moved_ns; /* when the client last took something, or had nothing to take */
+    size_t n_sent; /* of out */
     char *header_names[PITH_EXCHANGE_HEADERS], *header_values[PITH_EXCHANGE_HEADERS];
     int n_headers;
 };

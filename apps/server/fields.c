@@ -30,7 +30,7 @@ json_t *pith_json_text(const char *text, size_t size) {
 }
 
 char *pith_json_dump(const json_t *json) {
-    return json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+    return json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 }
 
 void pith_json_release(char *text) {
@@ -39,9 +39,10 @@ void pith_json_release(char *text) {
     if (text) release(text);
 }
 
-/* Brackets that are open at once, outside of strings. */
-static size_t depth_of(const char *text, size_t size) {
+/* Brackets that are open at once, outside of strings, and values at most. */
+static size_t depth_of(const char *text, size_t size, size_t *n_values) {
     size_t depth = 0, most = 0;
+    *n_values = 1;
     bool in_text = false;
     for (size_t i = 0; i < size; i++) {
         char c = text[i];
@@ -49,10 +50,12 @@ static size_t depth_of(const char *text, size_t size) {
             i++;
         else if (c == '"')
             in_text = !in_text;
+        else if (!in_text && c == ',')
+            ++*n_values;
         else if (!in_text && (c == '{' || c == '['))
             most = ++depth > most ? depth : most;
         else if (!in_text && (c == '}' || c == ']') && depth > 0)
-            depth--;
+            depth--, ++*n_values;
     }
     return most;
 }
@@ -63,7 +66,11 @@ json_t *pith_body_object(pith_exchange *exchange) {
     json_t *json = NULL;
     char text[300];
     pith_http_error what = {400, "invalid_request_error", "invalid_json", NULL, text};
-    if (depth_of(body.data, body.size) > PITH_JSON_MAX_DEPTH) {
+    size_t n_values = 0, depth = depth_of(body.data, body.size, &n_values);
+    if (n_values > PITH_JSON_MAX_VALUES) {
+        snprintf(text, sizeof text, "the body's JSON has more than %d values",
+                 PITH_JSON_MAX_VALUES);
+    } else if (depth > PITH_JSON_MAX_DEPTH) {
         snprintf(text, sizeof text, "the body's JSON is nested deeper than %d levels",
                  PITH_JSON_MAX_DEPTH);
     } else {

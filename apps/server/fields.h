@@ -13,7 +13,12 @@
 
 #include "server/exchange.h"
 
-enum { PITH_FIELDS_MAX = 64, PITH_FIELDS_PATH = 96, PITH_JSON_MAX_DEPTH = 128 };
+enum {
+    PITH_FIELDS_MAX = 64,
+    PITH_FIELDS_PATH = 96,
+    PITH_JSON_MAX_DEPTH = 128,
+    PITH_JSON_MAX_VALUES = 1 << 20
+};
 
 typedef struct pith_fields {
     json_t *object;

@@ -6,15 +6,14 @@
 #include "server/route.h"
 
 typedef struct health {
-    int n_loading, n_ready;
+    bool is_loading;
     double progress; /* of the one that is furthest behind */
 } health;
 
 static bool add(void *user, const pith_served_info *info) {
     health *h = user;
-    if (info->state == PITH_SERVED_READY) h->n_ready++;
-    if (info->state != PITH_SERVED_LOADING) return true;
-    h->n_loading++;
+    if (!info->is_starting) return true;
+    h->is_loading = true;
     if (info->progress < h->progress) h->progress = info->progress;
     return true;
 }
@@ -27,7 +26,7 @@ void pith_handle_health(pith_exchange *exchange) {
         return;
     }
     pith_models_each_known(server->models, add, &h);
-    if (h.n_loading > 0 && h.n_ready == 0)
+    if (h.is_loading)
         pith_exchange_reply(exchange, 503,
                             json_pack("{s:s, s:f}", "status", "loading", "progress", h.progress));
     else

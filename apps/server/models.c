@@ -331,7 +331,8 @@ void pith_served_fail(pith_served *served, const pith_error *error) {
     served->state = PITH_SERVED_FAILED;
     wake_parked(m);
     pthread_mutex_unlock(&m->lock);
-    if (!m->is_cancelled)
+    bool is_fatal = served->is_first && !served->was_ready; /* told when the server ends */
+    if (!m->is_cancelled && !is_fatal)
         pith_server_log_line(m->server, PITH_SERVER_LOG_ERROR, "model %s: %s", served->name,
                              error->text);
 }
@@ -397,6 +398,7 @@ void pith_models_each_known(pith_models *m, bool (*each)(void *user, const pith_
     for (size_t i = 0; i < m->n; i++) {
         const pith_served *s = m->items[i];
         pith_served_info info = {.name = s->name, .state = s->state, .progress = s->progress};
+        info.is_starting = s->is_first && !s->was_ready;
         if (s->state == PITH_SERVED_READY) {
             info.n_ctx = s->engine_info.n_ctx;
             info.n_ctx_train = s->info.n_ctx_train;

@@ -50,8 +50,9 @@ const char *pith_served_backend(const pith_served *served);
 typedef struct pith_served_info {
     const char *name;
     pith_served_state state;
-    double progress; /* of loading, 0..1 */
-    int32_t n_ctx;   /* 0: not loaded */
+    bool is_starting; /* the server was started with it, and it was not ready yet */
+    double progress;  /* of loading, 0..1 */
+    int32_t n_ctx;    /* 0: not loaded */
     int32_t n_ctx_train;
     uint64_t n_parameters, weight_bytes, bytes; /* bytes: of all that it takes while loaded */
 } pith_served_info;

@@ -323,7 +323,7 @@ def case_a_field_is_heeded_or_refused_by_its_path():
 def case_bad_json_is_refused():
     with serving() as server:
         for body in (b"", b"{", b"[]", b"1", b'{"a":1,"a":2}', b'{"messages":[{"role":"user","content":"\xff"}]}', b'{"a":"\\u0000"}', b"{}x",
-                     b"[" * 5000, b'{"a":' * 200 + b"1" + b"}" * 200):
+                     b"[" * 5000, b"[" + b"1," * (1 << 20) + b"1]", b'{"a":' * 200 + b"1" + b"}" * 200):
             error = server.post(CHAT, body, 400)["error"]
             expect(error["code"] == "invalid_json", body[:30], error)
         server.post(CHAT, chat("still here"))
@@ -500,6 +500,16 @@ def case_random_leavers_leave_nothing_behind():
             server.wait_for(name, lambda n: n == 0, 10)
         server.wait_for("connections", lambda n: n <= 1, 10)
         server.post(CHAT, chat("still here"))
+
+
+def case_a_long_reply_outlives_the_limits_of_requests():
+    with serving("--ctx", CONTEXT, "--parallel", 1, "--request-timeout", 1) as server:
+        start = time.monotonic()
+        whole = server.post(PLAIN, plain("abc", max_tokens=12000))
+        took = time.monotonic() - start
+        text = "".join(c["text"] for e in server.stream(PLAIN, plain("abc", max_tokens=12000)) for c in e["choices"])
+        expect(text == whole["choices"][0]["text"], len(text))
+        print(f"        {took:.1f} s for the whole reply")
 
 
 def case_what_is_no_http_is_refused():
