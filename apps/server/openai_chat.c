@@ -206,8 +206,9 @@ static void read_response_format(pith_fields *f, chat_fields *out) {
     }
     pith_fields_close(&in);
     if (!pith_fields_leave(f, &in) || strcmp(type, "text") == 0) return;
-    out->grammar =
-        schema ? pith_json_dump(schema) : json_dumps(json_pack("{s:s}", "type", "object"), 0);
+    json_t *any = schema ? json_incref(schema) : json_pack("{s:s}", "type", "object");
+    out->grammar = pith_json_dump(any);
+    json_decref(any);
     out->job.has_grammar = true;
     out->job.grammar = out->grammar ? out->grammar : "";
     out->job.grammar_kind = PITH_GRAMMAR_JSON_SCHEMA;
