@@ -303,6 +303,9 @@ typedef struct pith_engine_options {
      * ("Stored prompts" below); made where it is missing. NULL: none is kept. */
     const char *cache_folder;
     uint64_t cache_quota; /* bytes that the folder may take; 0: 1 GiB */
+    /* for pith_session_embed alone: rows are final states [n_embd], not logits, and there are no
+     * replies */
+    bool embeddings;
 } pith_engine_options;
 
 /* Bytes that pith_engine_new would allocate: KV, workspace and what a cache folder needs (which is
@@ -351,6 +354,19 @@ PITH_API size_t pith_session_length(const pith_session *session);      /* tokens
 PITH_API const int32_t *pith_session_ids(const pith_session *session); /* [length] */
 /* [n_vocab] or NULL when there is no last row. */
 PITH_API const float *pith_session_logits(const pith_session *session);
+/* How the final states of a text's tokens (after the last norm) become one vector. */
+typedef enum pith_pooling {
+    PITH_POOLING_AUTO = 0, /* what the model's file names, else MEAN */
+    PITH_POOLING_MEAN = 1,
+    PITH_POOLING_FIRST = 2,
+    PITH_POOLING_LAST = 3
+} pith_pooling;
+/* The embedding of ids [n_ids >= 1], into out [n_embd]: pooled, not normalised. The session is one
+ * of an engine made with `embeddings`; what it held is forgotten. PITH_ERROR_LIMIT when ids are
+ * more than its context, PITH_ERROR_UNSUPPORTED when the model is a reranker. On failure out is
+ * undefined. */
+PITH_API pith_status pith_session_embed(pith_session *session, const int32_t *ids, size_t n_ids,
+                                        pith_pooling pooling, float *out, pith_error *error);
 /* Stops the running (or next) call of this session within one step: append returns
  * PITH_ERROR_CANCELLED, generate keeps what it made and returns PITH_OK with PITH_STOP_CANCELLED.
  * May be called from any thread and from a signal handler. The request is consumed by the call it

@@ -43,7 +43,7 @@ static bool read_scale(const char *text, size_t size, float *out) {
     return *end == '\0' && isfinite(*out);
 }
 
-/* "10-20" */
+/* "10-20". *first is -1 where layer 0 is named, since 0 stands for no range. */
 static bool read_layers(const char *text, size_t size, int32_t *first, int32_t *last) {
     char copy[NUMBER_BYTES], *end = NULL;
     if (size < 3 || size > NUMBER_BYTES - 1 || strspn(text, "-0123456789") < size) return false;
@@ -52,7 +52,7 @@ static bool read_layers(const char *text, size_t size, int32_t *first, int32_t *
     unsigned long a = strtoul(copy, &end, 10);
     if (copy[0] == '-' || *end != '-' || end[1] == '-' || end[1] == '\0') return false;
     unsigned long b = strtoul(end + 1, &end, 10);
-    *first = a <= INT32_MAX ? (int32_t)a : INT32_MAX;
+    *first = a == 0 ? -1 : a <= INT32_MAX ? (int32_t)a : INT32_MAX;
     *last = b <= INT32_MAX ? (int32_t)b : INT32_MAX;
     return *end == '\0';
 }
@@ -87,8 +87,7 @@ static int open_one(const char *text, bool is_control, const pith_model *model, 
     if (out->n == PITH_SESSION_MAX_ADAPTERS)
         return pith_cli_fail_text("at most %d adapters can be used together",
                                   PITH_SESSION_MAX_ADAPTERS);
-    if (spec.last > 0 && spec.first < 1)
-        return pith_cli_fail_text("%s: control vectors begin at layer 1", text);
+    if (spec.first < 0) return pith_cli_fail_text("%s: control vectors begin at layer 1", text);
     pith_adapter_options options = {.size = sizeof options,
                                     .first_layer = spec.first,
                                     .last_layer = spec.last,

@@ -67,7 +67,9 @@ static void print_sums(const cache_listing *listing, const char *folder) {
         printf("%7zu tokens in %4zu parts %9.1f MB  used %04d-%02d-%02d %02d:%02d  ", sum->n_tokens,
                sum->n_parts, (double)sum->bytes * 1e-6, t.year, t.month, t.day, t.hour, t.minute);
         pith_cli_print_clean(stdout, sum->model, strlen(sum->model), 80);
-        printf(" (%s)\n", sum->settings);
+        fputs(" (", stdout);
+        pith_cli_print_clean(stdout, sum->settings, strlen(sum->settings), 80);
+        fputs(")\n", stdout);
     }
     if (listing->n_sums == 0) fprintf(stderr, "note: no prompts are kept in %s\n", folder);
 }

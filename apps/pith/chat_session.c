@@ -8,6 +8,7 @@
  * The file is replaced as a whole: what ends the program costs the reply being made at most. With
  * another model only the messages hold. Text, ids and marks come from a file, so they are checked
  * before they are believed: marks rise and stay within text and ids. Read next: chat_turn.c. */
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "pith/chat_parts.h"
@@ -21,7 +22,7 @@ enum { CONVERSATION_LIMIT = 64 << 20, NAME_LIMIT = 64 };
 /* ---- Where ---- */
 
 /* Kept conversations are the user's, no cache: "$PITH_HOME/chats", else pith/chats in the user's
- * data folder. */
+ * data folder. Where it is missing it is made for this user alone. */
 static bool chats_folder(pith_buffer *folder) {
     static const struct {
         const char *variable, *below;
@@ -56,15 +57,9 @@ pith_status pith_chat_session_path(const char *name, bool make, pith_buffer *pat
                          NAME_LIMIT);
     }
     bool ok = chats_folder(&folder);
-    int code = ok && make ? pith_cli_make_folders(folder.data) : 0;
+    pith_status status = ok && make ? pith_folder_make(folder.data, error) : PITH_OK;
     if (ok) pith_buffer_append_format(path, "%s/%s.json", folder.data, name);
-    ok = ok && !path->failed;
-    pith_status status = PITH_OK;
-    if (!ok)
-        status = pith_fail_memory(error, "a path", 0);
-    else if (code)
-        status = pith_fail(error, PITH_ERROR_IO, "the folder %s could not be made: %s", folder.data,
-                           strerror(code));
+    if (!ok || path->failed) status = pith_fail_memory(error, "a path", 0);
     pith_buffer_deinit(&folder);
     return status;
 }
@@ -186,7 +181,8 @@ static void take_ids(pith_chat *chat, const json_t *json) {
 static pith_status take_conversation(pith_chat *chat, const pith_buffer *text, const char *name,
                                      pith_error *error) {
     json_error_t fault = {0};
-    json_t *json = json_loadb(text->data ? text->data : "", text->size, 0, &fault);
+    /* A reply may hold a zero byte, and then its text does. */
+    json_t *json = json_loadb(text->data ? text->data : "", text->size, JSON_ALLOW_NUL, &fault);
     json_t *messages = json_object_get(json, "messages");
     pith_status status = PITH_OK;
     if (!json)
@@ -225,11 +221,15 @@ pith_status pith_chat_session_load(pith_chat *chat, const char *name, pith_error
 
 /* ---- Listing ---- */
 
+/* Of a file that could be resumed; others that lie there may have names that steer a terminal. */
 static bool print_name(void *user, const char *name) {
-    size_t size = strlen(name);
+    char known[NAME_LIMIT + 1];
+    size_t size = strlen(name), n = size > 5 ? size - 5 : 0;
     (void)user;
-    if (size < 6 || strcmp(name + size - 5, ".json") != 0) return true;
-    printf("%.*s\n", (int)(size - 5), name);
+    if (n == 0 || n > NAME_LIMIT || strcmp(name + n, ".json") != 0) return true;
+    memcpy(known, name, n);
+    known[n] = '\0';
+    if (is_name(known)) printf("%s\n", known);
     return true;
 }
 

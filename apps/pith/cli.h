@@ -74,6 +74,7 @@ typedef struct pith_cli_model {
     int32_t n_ctx_wanted; /* where --ctx says nothing; 0: the model's, at most 4096 */
     uint64_t memory;
     pith_cli_list loras, controls; /* of pith_cli_adapter_options */
+    bool embeds;                   /* an engine for embeddings */
     bool use_cache;                /* set by commands that have --cache */
     const char *cache;             /* as given; NULL: the default folder */
 } pith_cli_model;
@@ -227,6 +228,7 @@ int pith_command_inspect(int argc, char **argv);
 int pith_command_tokenize(int argc, char **argv);
 int pith_command_template(int argc, char **argv);
 int pith_command_logits(int argc, char **argv);
+int pith_command_embed(int argc, char **argv);
 int pith_command_bench(int argc, char **argv);
 int pith_command_fit(int argc, char **argv);
 int pith_command_list(int argc, char **argv);

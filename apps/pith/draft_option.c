@@ -29,6 +29,7 @@ int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *v
     pith_cli_model other = *values;
     other.model = draft->source;
     other.use_cache = false; /* what a draft has read is not worth the disk */
+    other.loras.n = other.controls.n = 0; /* they are the model's */
     int code = pith_cli_open_model(command, &other, false, &draft->model);
     if (code >= 0) return code;
     int32_t n_ctx = pith_engine_describe(engine).n_ctx;

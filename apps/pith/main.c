@@ -19,6 +19,7 @@ static const command_row commands[] = {
     {"tokenize", pith_command_tokenize, "text from standard input to token ids"},
     {"template", pith_command_template, "render a chat template"},
     {"logits", pith_command_logits, "raw logits for given token ids"},
+    {"embed", pith_command_embed, "turn texts into vectors"},
     {"bench", pith_command_bench, "measure prefill and decode speed"},
     {"fit", pith_command_fit, "whether a model fits and how fast, before loading it"},
     {"list", pith_command_list, "list the models in the models folder"},

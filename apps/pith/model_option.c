@@ -198,7 +198,8 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
                                    .precision = (pith_precision)values->precision,
                                    .exact = values->exact,
                                    .memory_limit = limit,
-                                   .adapter_rank_limit = adapters.rank};
+                                   .adapter_rank_limit = adapters.rank,
+                                   .embeddings = values->embeds};
     if (code < 0) code = make_session(model, &options, &adapters, engine, session);
     pith_free(cache);
     pith_cli_close_adapters(&adapters);

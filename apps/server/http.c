@@ -31,12 +31,14 @@
 
 enum { BACKLOG = 1024, BODIES_LIMIT = 512 << 20 };
 
+typedef enum awaited_part { FIRST_HEAD, NEXT_HEAD, BODY, ANSWER } awaited_part;
+
 /* A connection, from accept to close. */
 typedef struct watched {
     struct watched *before, *after;
     int descriptor;
     uint64_t since_ns; /* when the part of a request that is awaited began */
-    enum { FIRST_HEAD, NEXT_HEAD, BODY, ANSWER } awaited;
+    awaited_part awaited;
 } watched;
 
 struct pith_http {
@@ -92,7 +94,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     *context = NULL;
 }
 
-static void await(pith_http *http, struct MHD_Connection *connection, int part) {
+static void await(pith_http *http, struct MHD_Connection *connection, awaited_part part) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     watched *w = info ? info->socket_context : NULL;

@@ -130,7 +130,22 @@ const int32_t *pith_session_ids(const pith_session *session) {
 }
 
 const float *pith_session_logits(const pith_session *session) {
-    return session && session->has_logits ? session->logits : NULL;
+    return session && session->has_logits && !session->engine->embeds ? session->logits : NULL;
+}
+
+pith_status pith_session_embed(pith_session *session, const int32_t *ids, size_t n_ids,
+                               pith_pooling pooling, float *out, pith_error *error) {
+    if (!session) return pith_fail_null(error, "session");
+    if (!ids) return pith_fail_null(error, "ids");
+    if (!out) return pith_fail_null(error, "out");
+    if (session->reply) return busy(error);
+    if (!session->engine->embeds)
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the engine makes logits: make one with options.embeddings");
+    if (n_ids == 0) return pith_fail(error, PITH_ERROR_ARGUMENT, "the text has no tokens");
+    if ((unsigned)pooling > PITH_POOLING_LAST)
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "pooling %d is unknown", (int)pooling);
+    return pith_session_pool(session, (pith_id_span){ids, n_ids}, pooling, out, error);
 }
 
 void pith_session_cancel(pith_session *session) {

@@ -2,7 +2,7 @@
  * What a backend runs: a plan (the straight list of operations that a model's forward() records
  * once), weights, KV page tables, and steps. Nothing above this header knows an instruction set.
  * Plan recording never fails in the middle: the first error sticks and pith_plan_check tells it.
- * Read next: plan.c (recording), cpu/cpu_backend.c (running). */
+ * Read next: plan.c (recording), cpu/runner.c (running). */
 #ifndef PITH_BACKEND_BACKEND_H
 #define PITH_BACKEND_BACKEND_H
 
@@ -126,8 +126,14 @@ pith_value pith_plan_select(pith_plan *plan, const char *name, pith_value x);
  * layer are added where x is made, by a product with one result and no activation, a sum or a
  * mixture. */
 void pith_plan_end_layer(pith_plan *plan, pith_value x);
-/* The plan's result: logits [n_out, n_vocab]. */
+/* The plan's result: logits [n_out, n_vocab], or states [n_out, n_embd]. */
 void pith_plan_output(pith_plan *plan, pith_value x);
+/* Said before anything is recorded: the result shall be the final states, from which the output
+ * layer would make logits. */
+void pith_plan_want_states(pith_plan *plan);
+bool pith_plan_wants_states(const pith_plan *plan);
+/* Floats in a row of the result. */
+uint32_t pith_plan_output_width(const pith_plan *plan);
 
 /* ---- KV pages -----------------------------------------------------------------------------------
  * A block holds 64 tokens of all layers of one window group. The kv room owns the memory; the
@@ -177,8 +183,9 @@ typedef struct pith_step {
      * sequence has adapters. What is added to a product is computed from its input before that is
      * rounded to int8, the same in both contracts (cpu/adapt.c has the order of sums). */
     const pith_adapter_set *const *adapters;
-    /* Result: called with blocks of logits rows, in order; row counts from 0 over out_rows. Rows
-     * are n_vocab wide, `stride` apart, valid during the call. Returns non-zero to stop. */
+    /* Result: called with blocks of rows, in order; row counts from 0 over out_rows. Rows are as
+     * wide as the plan's result, `stride` apart, valid during the call. Returns non-zero to stop.
+     */
     int (*on_logits)(void *user, uint32_t first, uint32_t n, const float *logits, size_t stride);
     void *user;
 } pith_step;

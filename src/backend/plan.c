@@ -424,6 +424,18 @@ void pith_plan_output(pith_plan *plan, pith_value x) {
         plan->output = x;
 }
 
+void pith_plan_want_states(pith_plan *plan) {
+    plan->wants_states = true;
+}
+
+bool pith_plan_wants_states(const pith_plan *plan) {
+    return plan->wants_states;
+}
+
+uint32_t pith_plan_output_width(const pith_plan *plan) {
+    return plan->output == PITH_NO_VALUE ? 0 : plan->values[plan->output].width;
+}
+
 uint32_t pith_op_inputs(const pith_op *op, pith_value inputs[PITH_PLAN_MAX_INPUTS]) {
     uint32_t n = 0;
     switch (op->kind) {

@@ -66,6 +66,7 @@ struct pith_plan {
     uint32_t n_rope, rope_capacity;
     int32_t layer; /* of what is recorded next; -1: none */
     pith_value output;
+    bool wants_states;
     pith_error error; /* the first one; status PITH_OK: none */
 };
 

@@ -10,6 +10,8 @@
  * whatever the text is. */
 #include "engine/draft.h"
 
+#include "base/clock.h"
+
 /* Guesses remembered of each kind: older ones fade. */
 static const double memory = 64;
 /* As if that many had been looked at before, with this share right: by kind. */
@@ -72,8 +74,10 @@ uint32_t pith_draft_guess(pith_drafter *drafter, const pith_pace *pace, const in
     drafter->made_ns = 0;
     if (pith_pace_ns(pace, 1) <= 0) return 0; /* the first step tells what one token costs */
     if (most > PITH_DRAFT_MAX) most = PITH_DRAFT_MAX;
+    uint64_t begun = pith_clock_ns();
     uint32_t n = guess_from_text(drafter, pace, ids, n_ids, most, guesses);
     while (n > 0 && !can_afford(drafter, pace, n, 0)) n--;
+    if (n > 0) drafter->made_ns = (double)(pith_clock_ns() - begun);
     if (n > 0 || !drafter->model) return n;
     double least = drafter->guess_ns; /* a guess is made before it can be looked at */
     if (!can_afford(drafter, pace, 1, least)) return 0;

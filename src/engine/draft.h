@@ -4,8 +4,9 @@
  *
  * How many guesses are worth a step is decided from what was measured while running: the time of
  * steps by rows (pace.h) and how often guesses of a kind were right. The account keeps the gain
- * honest: what speculation has lost may never pass a hundredth of the time spent, so a reply is
- * not made slower by it. */
+ * honest: what speculation has lost may never pass a hundredth of the time spent, so the text as a
+ * source makes no reply slower than that. Not in the account is that a draft model has to read the
+ * prompt too, once, before its first guess: it pays off only in replies that are long enough. */
 #ifndef PITH_ENGINE_DRAFT_H
 #define PITH_ENGINE_DRAFT_H
 
@@ -33,7 +34,7 @@ typedef struct pith_drafter {
     /* Guesses of a kind that were right and that were looked at; old ones fade. */
     double right[PITH_DRAFT_KINDS], looked[PITH_DRAFT_KINDS];
     uint8_t kinds[PITH_DRAFT_MAX]; /* of the guesses being checked */
-    double guess_ns;               /* of one guess of the model; 0: not known */
+    double guess_ns;               /* of one guess of the model; 0: it has not read the prompt */
     double made_ns;                /* that this step's guesses took */
     double balance_ns, spent_ns;   /* won by speculation; time of all steps */
 } pith_drafter;
@@ -53,7 +54,8 @@ uint32_t pith_draft_text_guess(const pith_draft_text *text, const int32_t *ids, 
  * those from PITH_DRAFT_MODEL_KIND on are a model's, by the probability it gives. */
 double pith_draft_share(const pith_drafter *drafter, uint32_t kind);
 /* Guesses of the model behind ids [n_ids], at most `most` and only while another one is worth its
- * time: fills kinds and guess_ns. 0 also when the model cannot follow (its context is full). */
+ * time: fills kinds, guess_ns and, but for the first time, made_ns. 0 also when the model cannot
+ * follow (its context is full). */
 uint32_t pith_draft_model_guess(pith_drafter *drafter, const pith_pace *pace, const int32_t *ids,
                                 size_t n_ids, uint32_t most, int32_t *guesses);
 /* The draft's tokens are the model's, id by id. */

@@ -71,7 +71,8 @@ uint32_t pith_draft_model_guess(pith_drafter *drafter, const pith_pace *pace, co
     }
     double ns = (double)(pith_clock_ns() - begun), each = ns / (n > 0 ? n : 1);
     if (first) {
-        drafter->guess_ns = 1;
+        drafter->guess_ns =
+            1; /* it has read the prompt; what a guess takes is measured next time */
         return n;
     }
     drafter->guess_ns = drafter->guess_ns > 1 ? 0.75 * drafter->guess_ns + 0.25 * each : each;

@@ -30,12 +30,12 @@ static size_t longest_token(const pith_tokenizer *tokenizer) {
 }
 
 static pith_status make_arrays(pith_engine *engine, pith_error *error) {
-    size_t n = engine->n_sessions, n_vocab = engine->model->hparams.n_vocab, logits = 0;
+    size_t n = engine->n_sessions, logits = 0;
     engine->sessions = pith_alloc_zero(n, sizeof *engine->sessions);
     engine->ids = pith_size_mul(n, engine->n_ctx, &logits)
                       ? pith_alloc_array(logits, sizeof *engine->ids)
                       : NULL;
-    engine->logits = pith_size_mul(n, n_vocab, &logits)
+    engine->logits = pith_size_mul(n, engine->row_width, &logits)
                          ? pith_alloc_array(logits, sizeof *engine->logits)
                          : NULL;
     engine->tokens = pith_alloc_array(engine->step_limit, sizeof *engine->tokens);
@@ -64,7 +64,7 @@ static pith_status make_sessions(pith_engine *engine, pith_error *error) {
         pith_session *session = &engine->sessions[i];
         session->engine = engine;
         session->ids = engine->ids + (size_t)i * engine->n_ctx;
-        session->logits = engine->logits + (size_t)i * engine->model->hparams.n_vocab;
+        session->logits = engine->logits + (size_t)i * engine->row_width;
         pith_detok_init(&session->detok, tokenizer, false);
         if (!session->detok.text.data) {
             return pith_fail_memory(error, "text of a session", engine->max_token_bytes);
@@ -79,7 +79,9 @@ static pith_status prepare(pith_engine *engine, const pith_engine_options *optio
     if (status != PITH_OK) return status;
     engine->plan = pith_plan_new();
     if (!engine->plan) return pith_fail_memory(error, "plan", 0);
+    if (engine->embeds) pith_plan_want_states(engine->plan);
     status = pith_model_record(engine->model, engine->plan, error);
+    if (status == PITH_OK) engine->row_width = pith_plan_output_width(engine->plan);
     if (status == PITH_OK) status = pith_engine_lay_out(engine, error);
     if (status == PITH_OK) status = pith_engine_account(engine, error);
     return status;
@@ -131,7 +133,7 @@ void pith_engine_close(pith_engine *engine) {
 /* A cache folder that cannot be used is told in the engine's description, nothing more. */
 static void open_cache(pith_engine *engine, const pith_engine_options *options) {
     pith_error why = {0};
-    if (!options->cache_folder || engine->cache_note[0]) return;
+    if (!options->cache_folder || engine->embeds || engine->cache_note[0]) return;
     engine->prefix = pith_prefix_open(engine, options->cache_folder, options->cache_quota, &why);
     if (engine->prefix) return;
     snprintf(engine->cache_note, sizeof engine->cache_note, "prompts are not kept: %.200s",

@@ -41,7 +41,7 @@ struct pith_session {
     pith_kv_sequence *kv;
     int32_t *ids;    /* [n_ctx] */
     size_t length;   /* tokens in ids */
-    float *logits;   /* [n_vocab] */
+    float *logits;   /* [row_width] of the engine */
     bool has_logits; /* logits are those after ids[length - 1] */
     /* Set from any thread or signal handler, cleared by the call that it stops. */
     atomic_int cancelled;
@@ -57,7 +57,9 @@ struct pith_engine {
     const pith_model *model;
     uint32_t n_ctx, n_sessions, step_limit; /* after defaults */
     pith_kv_storage storage;
-    bool exact; /* every row is in the exact contract */
+    bool exact;         /* every row is in the exact contract */
+    bool embeds;        /* rows are final states, not logits */
+    uint32_t row_width; /* n_vocab, or n_embd when it embeds */
     pith_backend_options backend;
     pith_plan *plan;
     pith_kv_layout layout;
@@ -66,7 +68,7 @@ struct pith_engine {
     pith_runner *runner;
     pith_session *sessions; /* [n_sessions] */
     int32_t *ids;           /* [n_sessions, n_ctx] */
-    float *logits;          /* [n_sessions, n_vocab] */
+    float *logits;          /* [n_sessions, row_width] */
     /* [step_limit], of the step being run */
     int32_t *tokens, *positions, *sequence, *out_rows;
     bool *is_fast;                     /* the same */
@@ -105,6 +107,12 @@ void pith_session_close(pith_session *session); /* NULL is allowed */
 pith_status pith_session_branch(const pith_session *session, size_t n_keep, pith_session **out,
                                 pith_error *error);
 
+/* Ids that somebody else owns. */
+typedef struct pith_id_span {
+    const int32_t *data;
+    size_t size; /* ids */
+} pith_id_span;
+
 /* Who watches the reading of a prompt; all members may be NULL. */
 typedef struct pith_feed_watch {
     pith_progress progress; /* after each step */
@@ -119,6 +127,9 @@ pith_status pith_session_feed(pith_session *session, const int32_t *ids, size_t 
 /* Forgets positions >= n_keep (<= length). What the KV store cannot keep is computed again by
  * the next feed. */
 void pith_session_cut(pith_session *session, size_t n_keep);
+/* pith_session_embed of pith.h, arguments checked but for the ids. */
+pith_status pith_session_pool(pith_session *session, pith_id_span ids, pith_pooling pooling,
+                              float *out, pith_error *error);
 /* True when somebody asked to stop; clears the request. */
 bool pith_session_take_cancel(pith_session *session);
 
@@ -143,12 +154,6 @@ uint64_t pith_session_variant(const pith_session *session, size_t *n);
 static inline const pith_adapter_set *pith_session_adapters(const pith_session *session) {
     return session->adapters.n ? &session->adapters : NULL;
 }
-
-/* Ids that somebody else owns. */
-typedef struct pith_id_span {
-    const int32_t *data;
-    size_t size; /* ids */
-} pith_id_span;
 
 /* ---- Replies (reply.c, schedule.c) ---- */
 

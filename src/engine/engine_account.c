@@ -101,7 +101,8 @@ pith_status pith_engine_settle(pith_engine *engine, const pith_engine_options *o
     if (status == PITH_OK) status = pith_cpu_features(&engine->backend.features, error);
     if (engine->step_limit > engine->n_ctx) engine->step_limit = engine->n_ctx;
     engine->exact = options->exact;
-    engine->has_cache = options->cache_folder && pith_prefix_library() != NULL;
+    engine->embeds = options->embeddings;
+    engine->has_cache = options->cache_folder && !engine->embeds && pith_prefix_library() != NULL;
     engine->backend.n_threads = (int32_t)n_threads;
     engine->backend.decode_threads = (int32_t)decode_threads;
     engine->backend.step_limit = engine->step_limit;
@@ -123,7 +124,7 @@ pith_status pith_engine_lay_out(pith_engine *engine, pith_error *error) {
 
 uint64_t pith_engine_array_bytes(const pith_engine *engine) {
     uint64_t per_session = sizeof(pith_session) + (uint64_t)engine->n_ctx * sizeof(int32_t) +
-                           (uint64_t)engine->model->hparams.n_vocab * sizeof(float) +
+                           (uint64_t)engine->row_width * sizeof(float) +
                            engine->layout.n_group * sizeof(pith_kv_table) + sizeof(pith_part) +
                            sizeof(pith_reply *) + sizeof(pith_adapter_set *);
     return per_session * engine->n_sessions +

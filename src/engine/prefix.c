@@ -4,6 +4,7 @@
  * The deepest place whose hash the index knows gives candidates; the one whose ids agree with the
  * prompt furthest is taken, then those before it, back to the first token. Then the length is cut
  * to where every block is kept that rows behind it see. Only then anything of the session changes.
+ * One file is open at a time, however many parts a prompt has.
  *
  * Invariant: KV comes from files whose ids were compared with the prompt and whose blocks had their
  * checksums. A file that is damaged is forgotten and the prompt looked up again.
@@ -26,7 +27,7 @@ enum {
     DEFAULT_QUOTA_MIB = 1024
 };
 
-/* One file's share of what is read. */
+/* One file's share of what is read. It rests until its blocks are read. */
 typedef struct piece {
     pith_prefix_file file;
     int64_t id;
@@ -42,6 +43,7 @@ struct pith_prefix {
     uint64_t *hashes;    /* [n_ctx / 64] of the prompt that is looked up */
     piece *pieces;       /* [n_pieces], from the last part of the prompt to the first */
     uint32_t n_pieces, capacity;
+    piece *awake;   /* the one whose file is open; NULL: none */
     uint8_t *block; /* a snapshot */
     bool damaged;   /* something was found and forgotten */
 };
@@ -79,7 +81,8 @@ static uint64_t mix_layout(uint64_t key, const pith_kv_layout *layout) {
 }
 
 /* Everything but ids and adapters that decides a bit of KV. In the fast contract these are also the
- * tier and the form of the weights. */
+ * tier and the form of the weights; and how ids were fed, which is left out: rows that were exact
+ * then come back as exact ones (docs/decisions/0066). */
 static uint64_t key_of(const pith_engine *engine) {
     static const uint64_t version =
         (uint64_t)PITH_VERSION_MAJOR << 32 | PITH_VERSION_MINOR << 16 | PITH_VERSION_PATCH;
@@ -179,6 +182,7 @@ pith_prefix *pith_prefix_open(const pith_engine *engine, const char *folder, uin
 static void close_pieces(pith_prefix *p) {
     for (uint32_t i = 0; i < p->n_pieces; i++) pith_prefix_file_close(&p->pieces[i].file);
     p->n_pieces = 0;
+    p->awake = NULL;
 }
 
 void pith_prefix_close(pith_prefix *prefix) {
@@ -213,32 +217,41 @@ static uint32_t agreeing(const lookup *l, const pith_prefix_file *file) {
     return n;
 }
 
+/* An entry's file, open. */
+static pith_status open_source(pith_prefix *p, int64_t id, pith_source **out) {
+    char *path = pith_prefix_index_path(p->index, id);
+    if (!path) return PITH_ERROR_MEMORY;
+    pith_status status = pith_source_open_path(path, out, NULL);
+    pith_free(path);
+    return status;
+}
+
+/* What is damaged or gone is a miss, now and later. */
+static void forget_entry(pith_prefix *p, int64_t id) {
+    pith_prefix_index_remove(p->index, id);
+    p->damaged = true;
+}
+
 /* Opens an entry as the next piece. Returns how many tokens of the prompt agree; 0 when it is of no
  * use, which a damaged file tells for good. */
 static uint32_t open_piece(pith_prefix *p, const lookup *l, const pith_prefix_row *row) {
-    pith_error error = {0};
     pith_source *source = NULL;
     if (p->n_pieces == p->capacity) return 0;
     piece *next = &p->pieces[p->n_pieces];
-    char *path = pith_prefix_index_path(p->index, row->id);
-    if (!path) return 0;
-    pith_status status = pith_source_open_path(path, &source, &error);
-    if (status == PITH_OK) {
-        status = pith_prefix_file_open(source, &p->engine->layout, l->key, &next->file, &error);
-    }
-    pith_free(path);
+    pith_status status = open_source(p, row->id, &source);
+    if (status == PITH_OK)
+        status = pith_prefix_file_open(source, &p->engine->layout, l->key, &next->file, NULL);
     if (status == PITH_OK && (next->file.first != row->first || next->file.n != row->n)) {
         pith_prefix_file_close(&next->file);
         status = PITH_ERROR_FORMAT;
     }
-    if (status == PITH_ERROR_FORMAT || status == PITH_ERROR_NOT_FOUND) {
-        pith_prefix_index_remove(p->index, row->id);
-        p->damaged = true;
-    }
+    if (status == PITH_ERROR_FORMAT || status == PITH_ERROR_NOT_FOUND) forget_entry(p, row->id);
     if (status != PITH_OK) return 0;
     next->id = row->id;
     p->n_pieces++;
-    return agreeing(l, &next->file);
+    uint32_t n = agreeing(l, &next->file);
+    pith_prefix_file_rest(&next->file);
+    return n;
 }
 
 static void drop_piece(pith_prefix *p) {
@@ -280,9 +293,9 @@ static uint32_t chain_back(pith_prefix *p, const lookup *l) {
 }
 
 /* The piece that gives a block: the last that begins before it. NULL: none has it. */
-static const piece *piece_of(const pith_prefix *p, uint32_t group, uint32_t block) {
+static piece *piece_of(const pith_prefix *p, uint32_t group, uint32_t block) {
     for (uint32_t i = 0; i < p->n_pieces; i++) {
-        const piece *at = &p->pieces[i];
+        piece *at = &p->pieces[i];
         if (at->file.first / PITH_KV_BLOCK_TOKENS > block) continue;
         return pith_prefix_file_has(&at->file, group, block) ? at : NULL;
     }
@@ -367,19 +380,31 @@ static found look_up(pith_prefix *p, const lookup *l) {
 
 /* ---- Reading ---- */
 
+/* Opens the piece's file in the place of the one that is open. */
+static pith_status wake(pith_prefix *p, piece *wanted) {
+    pith_source *source = NULL;
+    if (p->awake == wanted) return PITH_OK;
+    if (p->awake) pith_prefix_file_rest(&p->awake->file);
+    p->awake = NULL;
+    pith_status status = open_source(p, wanted->id, &source);
+    if (status != PITH_OK) return status;
+    pith_prefix_file_wake(&wanted->file, source);
+    p->awake = wanted;
+    return PITH_OK;
+}
+
 /* pith_kv_snapshot_source.read */
 static const uint8_t *read_block(void *user, uint32_t group, uint32_t block, uint32_t least,
                                  uint32_t *n) {
     pith_prefix *p = user;
-    const piece *from = piece_of(p, group, block);
+    piece *from = piece_of(p, group, block);
     if (!from) return NULL;
     *n = pith_prefix_file_tokens(&from->file, block);
     if (*n < least) return NULL;
-    pith_status status = pith_prefix_file_read(&from->file, group, block, p->block, NULL);
-    if (status == PITH_ERROR_FORMAT) {
-        pith_prefix_index_remove(p->index, from->id);
-        p->damaged = true;
-    }
+    pith_status status = wake(p, from);
+    if (status == PITH_OK)
+        status = pith_prefix_file_read(&from->file, group, block, p->block, NULL);
+    if (status == PITH_ERROR_FORMAT || status == PITH_ERROR_NOT_FOUND) forget_entry(p, from->id);
     return status == PITH_OK ? p->block : NULL;
 }
 

@@ -206,6 +206,18 @@ void pith_prefix_file_close(pith_prefix_file *file) {
     *file = (pith_prefix_file){0};
 }
 
+void pith_prefix_file_rest(pith_prefix_file *file) {
+    pith_source_close(file->source);
+    pith_free(file->ids);
+    file->source = NULL;
+    file->ids = NULL;
+}
+
+void pith_prefix_file_wake(pith_prefix_file *file, pith_source *source) {
+    pith_source_close(file->source);
+    file->source = source;
+}
+
 static size_t sum_index(const pith_prefix_file *file, uint32_t group, uint32_t block) {
     return (size_t)(block - file->first / PITH_KV_BLOCK_TOKENS) * file->layout->n_group + group;
 }

@@ -40,9 +40,9 @@ pith_status pith_prefix_part_write(const pith_prefix_part *part, const char *pat
 
 typedef struct pith_prefix_file {
     const pith_kv_layout *layout; /* borrowed */
-    pith_source *source;          /* owned */
+    pith_source *source;          /* owned; NULL: it rests */
     uint32_t first, n;
-    int32_t *ids;      /* [n] */
+    int32_t *ids;      /* [n]; NULL: it rests */
     uint64_t *sums;    /* [blocks, n_group] */
     uint64_t *offsets; /* the same: where the block lies in the file */
 } pith_prefix_file;
@@ -52,11 +52,16 @@ typedef struct pith_prefix_file {
 pith_status pith_prefix_file_open(pith_source *source, const pith_kv_layout *layout, uint64_t key,
                                   pith_prefix_file *out, pith_error *error);
 void pith_prefix_file_close(pith_prefix_file *file); /* a zeroed one is allowed */
+/* Lets go of the source and the ids: a prompt may be in hundreds of files. What it has is known all
+ * the same, and blocks can be read again once it was given a source, which it takes over: should
+ * that be of another file, then the blocks' checksums are not what they were. */
+void pith_prefix_file_rest(pith_prefix_file *file);
+void pith_prefix_file_wake(pith_prefix_file *file, pith_source *source);
 bool pith_prefix_file_has(const pith_prefix_file *file, uint32_t group, uint32_t block);
 /* Tokens that a block of the file holds: 64 or, in the last one, fewer. */
 uint32_t pith_prefix_file_tokens(const pith_prefix_file *file, uint32_t block);
-/* Reads a block that it has; PITH_ERROR_FORMAT when its checksum is not what it was. buffer has
- * room for pith_kv_snapshot_bytes. */
+/* Reads a block that it has, unless it rests; PITH_ERROR_FORMAT when its checksum is not what it
+ * was. buffer has room for pith_kv_snapshot_bytes. */
 pith_status pith_prefix_file_read(const pith_prefix_file *file, uint32_t group, uint32_t block,
                                   uint8_t *buffer, pith_error *error);
 

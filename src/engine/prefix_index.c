@@ -17,6 +17,7 @@
 #include "base/calendar.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/source.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -30,6 +31,9 @@ enum {
     WRITER_S = 120, /* a row that is not ready for so long has lost its writer */
     EVICTED_MOST = 256
 };
+
+/* A name of its own: a folder that is given by mistake may hold a database of somebody else. */
+static const char database_name[] = "pith-prompts.db";
 
 struct pith_prefix_index {
     sqlite3 *db;
@@ -165,8 +169,22 @@ static void close_database(pith_prefix_index *index) {
 }
 
 static void remove_database(const char *folder) {
-    static const char *const names[] = {"index.db", "index.db-wal", "index.db-shm"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) remove_named(folder, names[i]);
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    char name[40];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        snprintf(name, sizeof name, "%s%s", database_name, endings[i]);
+        remove_named(folder, name);
+    }
+}
+
+bool pith_prefix_index_exists(const char *folder) {
+    pith_source *source = NULL;
+    char *path = path_of(folder, database_name);
+    if (!path) return true; /* opening it tells why not */
+    pith_status status = pith_source_open_path(path, &source, NULL);
+    pith_source_close(source);
+    pith_free(path);
+    return status != PITH_ERROR_NOT_FOUND;
 }
 
 /* "file:PATH?immutable=1" with the characters escaped that mean something in it. */
@@ -213,7 +231,8 @@ static int open_writable(pith_prefix_index *index, const char *path) {
     return prepare_finds(index) ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
-/* In a folder that may not be written nobody writes, so no lock is needed. */
+/* Without locks, for which a folder that may only be read has no place. Somebody else may write it
+ * meanwhile; a row that comes out wrong is found out by the file that it names. */
 static int open_immutable(pith_prefix_index *index, const char *path) {
     char *name = immutable_name(path);
     if (!name) return SQLITE_NOMEM;
@@ -242,7 +261,7 @@ static pith_status open_index(pith_prefix_index *index, const char *folder, pith
     pith_status status = pith_folder_make(folder, error);
     if (status != PITH_OK) return status;
     index->folder = pith_copy_text(folder, strlen(folder));
-    char *path = index->folder ? path_of(folder, "index.db") : NULL;
+    char *path = index->folder ? path_of(folder, database_name) : NULL;
     if (!path) return pith_fail_memory(error, "the index of stored prefixes", strlen(folder));
     int code = open_either(index, path);
     if (code != SQLITE_OK) {
@@ -316,13 +335,13 @@ typedef struct evicted_ids {
     size_t n;
 } evicted_ids;
 
-/* Takes rows away until `bytes` more are within the quota. */
-static bool make_room(pith_prefix_index *index, uint64_t bytes, uint64_t quota,
-                      evicted_ids *evicted) {
+/* Takes rows away until those that are left are within the quota; false: it has not come to that,
+ * also because one transaction takes at most EVICTED_MOST. */
+static bool make_room(pith_prefix_index *index, uint64_t quota, evicted_ids *evicted) {
     int64_t sum[2], victim[2];
-    if (bytes > quota) return false;
+    evicted->n = 0;
     if (ask(index, "SELECT ifnull(sum(bytes), 0) FROM entries", NULL, 0, sum) != 1) return false;
-    while (sum[0] < 0 || (uint64_t)sum[0] > quota - bytes) {
+    while (sum[0] < 0 || (uint64_t)sum[0] > quota) {
         if (evicted->n == EVICTED_MOST) return false;
         if (ask(index,
                 "SELECT id, bytes FROM entries WHERE ready = 1 ORDER BY used, first DESC LIMIT 1",
@@ -355,18 +374,27 @@ static int64_t insert(pith_prefix_index *index, const pith_prefix_entry *entry) 
     return inserted ? sqlite3_last_insert_rowid(index->db) : 0;
 }
 
+/* End of a transaction. */
+static bool end(pith_prefix_index *index, bool good) {
+    if (good && run(index, "COMMIT")) return true;
+    (void)run(index, "ROLLBACK");
+    return false;
+}
+
 int64_t pith_prefix_index_reserve(pith_prefix_index *index, const pith_prefix_entry *entry,
                                   uint64_t quota) {
     evicted_ids evicted;
-    evicted.n = 0;
-    if (!index->may_write || !run(index, "BEGIN IMMEDIATE")) return 0;
-    int64_t id = insert(index, entry);
-    bool good = id != 0 && make_room(index, 0, quota, &evicted) && run(index, "COMMIT");
-    if (!good) {
-        (void)run(index, "ROLLBACK");
-        return 0;
+    int64_t id = 0;
+    bool again = index->may_write && entry->bytes <= quota;
+    while (again) { /* each round but the last takes EVICTED_MOST entries away */
+        if (!run(index, "BEGIN IMMEDIATE")) return 0;
+        evicted.n = 0;
+        id = insert(index, entry);
+        bool good = id != 0 && make_room(index, quota, &evicted);
+        again = id != 0 && !good && evicted.n == EVICTED_MOST && forget(index, id);
+        if (!end(index, good || again)) return 0;
+        for (size_t i = 0; i < evicted.n; i++) remove_file(index, evicted.ids[i]);
     }
-    for (size_t i = 0; i < evicted.n; i++) remove_file(index, evicted.ids[i]);
     return id;
 }
 
@@ -384,13 +412,6 @@ static bool touch(pith_prefix_index *index, uint64_t key, const uint64_t *hashes
                       numbers, 4);
     }
     return good;
-}
-
-/* End of a transaction. */
-static bool end(pith_prefix_index *index, bool good) {
-    if (good && run(index, "COMMIT")) return true;
-    (void)run(index, "ROLLBACK");
-    return false;
 }
 
 bool pith_prefix_index_publish(pith_prefix_index *index, int64_t id, uint64_t key,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which prefixes a folder holds (private to the engine room): an SQLite database, index.db, beside
- * the files that it names.
+ * Which prefixes a folder holds (private to the engine room): an SQLite database, pith-prompts.db,
+ * beside the files that it names.
  *
  *   entries   id | key | first | n | ids_hash | bytes | ready | used | changed | model | settings
  *   blocks    hash of the tokens up to a multiple of 64 | id of an entry that has KV from there on
@@ -34,6 +34,8 @@ typedef struct pith_prefix_row {
 
 /* SQLite's version. NULL: this build has none, and open always fails. */
 const char *pith_prefix_index_library(void);
+/* Whether the folder holds one. */
+bool pith_prefix_index_exists(const char *folder);
 /* Opens or makes the index of a folder; one that is broken or of another version is made anew, one
  * in a folder that may only be read is read. */
 pith_status pith_prefix_index_open(const char *folder, pith_prefix_index **out, pith_error *error);

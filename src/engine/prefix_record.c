@@ -283,10 +283,10 @@ static enum trouble write_file(pith_prefix_recorder *r, int64_t id, const pith_p
     pith_status status = pith_prefix_part_write(part, path, go_on, r, &error);
     size_t n = part->n / PITH_KV_BLOCK_TOKENS, begin = part->first / PITH_KV_BLOCK_TOKENS;
     pith_prefix_places places = {r->hashes, n, begin > 0 ? begin - 1 : 0};
-    if (status == PITH_OK && !pith_prefix_index_publish(r->index, id, part->key, &places))
-        pith_file_remove(path);
-    else if (status != PITH_OK)
+    if (status != PITH_OK || !pith_prefix_index_publish(r->index, id, part->key, &places)) {
         pith_prefix_index_remove(r->index, id);
+        if (status == PITH_OK) pith_file_remove(path); /* also where the index cannot be written */
+    }
     pith_free(path);
     return status == PITH_OK || status == PITH_ERROR_CANCELLED ? NO_TROUBLE : NOT_WRITTEN;
 }

@@ -410,6 +410,10 @@ static pith_status check_prompt_ids(pith_id_span prompt, uint32_t n_vocab, pith_
 static pith_status check_draft(pith_session *session, const pith_session *draft,
                                pith_error *error) {
     if (!draft || session->checked_draft == draft->engine->model->content_key) return PITH_OK;
+    if (draft->engine->embeds) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the draft session's engine was made for embeddings: it cannot guess");
+    }
     if (draft->engine == session->engine) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the draft session is of the same engine: guesses need another model");
@@ -424,6 +428,10 @@ static pith_status check(const pith_session *session, const pith_sampler *sample
                          pith_error *error) {
     const pith_model *model = session->engine->model;
     uint32_t n_vocab = model->hparams.n_vocab, n_ctx = session->engine->n_ctx;
+    if (session->engine->embeds) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the engine was made for embeddings: it makes no replies");
+    }
     if (session->reply) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the session is making a reply: free that first");

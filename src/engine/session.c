@@ -53,8 +53,8 @@ pith_status pith_session_branch(const pith_session *session, size_t n_keep, pith
     memcpy(branch->ids, session->ids, n_keep * sizeof *branch->ids);
     branch->length = n_keep;
     if (n_keep == session->length && session->has_logits) {
-        size_t n_vocab = session->engine->model->hparams.n_vocab;
-        memcpy(branch->logits, session->logits, n_vocab * sizeof *branch->logits);
+        size_t width = session->engine->row_width;
+        memcpy(branch->logits, session->logits, width * sizeof *branch->logits);
         branch->has_logits = true;
     }
     *out = branch;
@@ -86,7 +86,7 @@ typedef struct feed_sink {
 static int take_row(void *user, uint32_t row, const float *logits) {
     feed_sink *sink = user;
     pith_session *session = sink->session;
-    memcpy(session->logits, logits, session->engine->model->hparams.n_vocab * sizeof *logits);
+    memcpy(session->logits, logits, session->engine->row_width * sizeof *logits);
     if (!sink->watch->rows) return 0;
     return sink->watch->rows(sink->watch->rows_user, sink->first + row, 1, session->logits);
 }

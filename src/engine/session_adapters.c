@@ -100,6 +100,9 @@ static size_t kept_length(const pith_session *session, const pith_session *wante
 
 pith_status pith_session_adapt(pith_session *session, pith_adapter *const *adapters,
                                const float *scales, size_t n, pith_error *error) {
+    if (session->reply)
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the session is making a reply: free that first");
     pith_session wanted = {.engine = session->engine};
     pith_status status = gather(session, adapters, scales, n, &wanted, error);
     if (status == PITH_OK) status = check_activated(&wanted, error);
@@ -109,7 +112,11 @@ pith_status pith_session_adapt(pith_session *session, pith_adapter *const *adapt
     pith_session_drop_adapters(session);
     session->adapters = wanted.adapters;
     for (uint32_t i = 0; i < wanted.adapters.n; i++) session->holders[i] = wanted.holders[i];
-    if (is_activated(session)) session->adapters.from = NOWHERE;
+    if (is_activated(session)) {
+        session->adapters.from = NOWHERE;
+        pith_session_aim_adapters(session, session->length); /* in what is held already */
+        if ((size_t)session->adapters.from < session->length) session->has_logits = false;
+    }
     return PITH_OK;
 }
 

@@ -10,7 +10,8 @@
  * GGUF files have (pith_arch.permutes_qk), A of embeddings is turned so that a token has a row, and
  * experts that have matrices of their own become stacks; those that have none add nothing.
  *
- * Invariant: every tensor belongs to a pair, or the opening fails with its name. */
+ * Invariant: every tensor belongs to a pair or is PEFT's copy of a matrix of the model, or the
+ * opening fails with its name. */
 #include "base/memory.h"
 #include "model/adapter.h"
 #include "model/hf_name.h"
@@ -99,8 +100,7 @@ static bool is_base_copy(const peft_reader *r, const pith_safetensor *tensor, pi
     if (module.size <= n || strcmp(module.data + module.size - n, ending) != 0) return false;
     module.size -= n;
     skip_prefix(&module);
-    *status = PITH_OK;
-    if (!pith_hf_name_find(module, &name)) return true;
+    if (!pith_hf_name_find(module, &name)) return false;
     *status = pith_adapter_find(r->loader, name.gguf, tensor->name, &target);
     if (*status != PITH_OK) return true;
     const uint64_t *ne = target.weight->ne;

@@ -181,6 +181,7 @@ void pith_load_hparams(pith_loader *loader) {
     pith_hparams *hparams = &model->hparams;
     hparams->n_ctx_train =
         pith_load_u32_needed(loader, "context_length", 1, PITH_MODEL_MAX_CONTEXT);
+    hparams->pooling_type = pith_load_u32(loader, "pooling_type", 0, 4, 0);
     hparams->n_embd = pith_load_u32_needed(loader, "embedding_length", 1, PITH_MODEL_MAX_EMBD);
     hparams->n_layer = pith_load_u32_needed(loader, "block_count", 1, PITH_MODEL_MAX_LAYERS);
     hparams->embed_scale = 1.0f;

@@ -97,6 +97,10 @@ pith_value pith_record_ffn(const pith_model *model, pith_plan *plan, uint32_t il
 void pith_record_head(const pith_model *model, pith_plan *plan, pith_value x) {
     pith_plan_layer(plan, -1);
     pith_value h = pith_record_norm(model, plan, "output_norm", x, model->output_norm, 0);
+    if (pith_plan_wants_states(plan)) { /* [n_out, n_embd] */
+        pith_plan_output(plan, h);
+        return;
+    }
     pith_value logits = pith_record_product(plan, "output", model->output, NULL, h,
                                             PITH_NO_VALUE); /* [n_out, n_vocab] */
     if (model->hparams.final_softcap != 0.0f) {

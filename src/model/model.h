@@ -48,6 +48,7 @@ typedef struct pith_hparams {
     float final_softcap;              /* 0: off */
     pith_rope rope;                   /* positions of global layers */
     pith_rope rope_window;            /* positions of sliding layers, where they differ */
+    uint32_t pooling_type;            /* as in the file: 0 none, 1 mean, 2 first, 3 last, 4 rank */
 } pith_hparams;
 
 struct pith_model {

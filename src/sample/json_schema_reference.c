@@ -49,6 +49,19 @@ static const char *step_text(const pith_buffer *step) {
     return step->data ? step->data : "";
 }
 
+/* The index that a step of digits is (RFC 6901: no sign, no leading zero); UINT32_MAX: it is none.
+ */
+static uint32_t index_of_step(const char *step) {
+    uint32_t index = 0;
+    const size_t size = strlen(step);
+    if (size == 0 || size > 7 || (step[0] == '0' && size > 1)) return UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        if (step[i] < '0' || step[i] > '9') return UINT32_MAX;
+        index = index * 10 + (uint32_t)(step[i] - '0');
+    }
+    return index;
+}
+
 /* The child of the entry that the step names; PITH_SCHEMA_NONE: none. */
 static uint32_t find_child(const pith_schema_tree *tree, const pith_schema_entry *entry,
                            const char *step) {
@@ -56,11 +69,8 @@ static uint32_t find_child(const pith_schema_tree *tree, const pith_schema_entry
         const pith_schema_node *child = &tree->nodes[entry->child + i];
         if (child->key != NULL && strcmp(child->key, step) == 0) return entry->child + i;
         if (child->key == NULL) {
-            uint32_t index = 0;
-            for (const char *c = step; *c >= '0' && *c <= '9' && index < 1u << 20; c++) {
-                index = index * 10 + (uint32_t)(*c - '0');
-            }
-            return *step && index < entry->n_children ? entry->child + index : PITH_SCHEMA_NONE;
+            const uint32_t index = index_of_step(step);
+            return index < entry->n_children ? entry->child + index : PITH_SCHEMA_NONE;
         }
     }
     return PITH_SCHEMA_NONE;

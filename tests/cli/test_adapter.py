@@ -108,6 +108,7 @@ def case_control_vectors():
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":1:2-1"), 1, "layers 2 to 1")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":1:1-2"), 1, "0 to 1")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":0-1"), 1, "layer 1")
+        fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":0-0"), 1, "layer 1")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", LORA_A), 1, "--lora")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--lora", one), 1, "--control-vector")
 
@@ -120,6 +121,13 @@ def case_run_tells_its_adapters():
     expect(len(told) == 2 and "rank 4, scale 1," in told[0] and "rank 8, scale 0.5," in told[1], notes)
     plain = pith("run", "-m", MODEL, "--raw", "--no-record", "--temp", "0", "-n", "8", "--ignore-end", "--json", "Hello")
     expect(json.loads(plain.stdout)["ids"] != json.loads(result.stdout)["ids"], "the reply is the model's own")
+
+
+def case_adapters_are_not_the_draft_models():
+    command = ["run", "-m", MODEL, "--raw", "--no-record", "--temp", "0", "-n", "24", "--ignore-end", "--json", *lora(LORA_A), "Hello"]
+    alone, drafted = pith(*command), pith(*command, "--draft", MODEL)
+    expect(drafted.returncode == 0, drafted.message)
+    expect(json.loads(alone.stdout)["ids"] == json.loads(drafted.stdout)["ids"], "guesses changed the reply")
 
 
 def case_what_does_not_fit_is_refused():

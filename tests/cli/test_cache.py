@@ -143,6 +143,7 @@ def case_no_folder_has_no_prompts():
         path = os.path.join(folder, "none")
         expect(entries(path) == [] and not os.path.exists(path), "made by list")
         expect(pith("cache", "clear", "--cache", path).returncode == 0 and not os.path.exists(path), "made by clear")
+        expect(entries(folder) == [] and os.listdir(folder) == [], "made in a folder of something else")
         run("off", text_of(0, 40))
         expect(not os.path.exists("off"), "a folder named off")
 
@@ -158,7 +159,7 @@ def case_the_default_folder_is_in_the_home():
         env = dict(os.environ, PITH_HOME=home)
         words = [c for c in command("", text_of(7, 40)) if c not in ("--cache", "")]
         subprocess.run(words, env=env, capture_output=True, check=True)
-        expect(os.path.exists(os.path.join(home, "prefix", "index.db")), os.listdir(home))
+        expect(os.path.exists(os.path.join(home, "prefix", "pith-prompts.db")), os.listdir(home))
         doctor = subprocess.run([*WINE, PROGRAM, "doctor"], env=env, capture_output=True, check=True).stdout
         expect(os.path.join(home, "prefix").encode() in doctor, doctor)
 

@@ -411,6 +411,37 @@ def case_a_broken_conversation_is_told_and_stays():
             expect("name has 1 to 64" in said, name, said)
 
 
+def case_kept_conversations_are_the_users_alone():
+    with tempfile.TemporaryDirectory(prefix="pith-chat-") as home:
+        kept(home, "--resume", "mine", lines=["Hello"])
+        expect(os.stat(f"{home}/chats").st_mode & 0o777 == 0o700, oct(os.stat(f"{home}/chats").st_mode))
+
+
+def case_a_zero_byte_in_a_reply_is_kept():
+    with tempfile.TemporaryDirectory(prefix="pith-chat-") as home:
+        kept(home, "--resume", "zero", lines=["Hello"])
+        path = f"{home}/chats/zero.json"
+        with open(path, encoding="utf-8") as file:
+            good = json.load(file)
+        good["messages"][-1]["content"] += "\0 and on"
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(good, file)
+        made, said = kept(home, "--resume", "zero", lines=["More"])
+        expect(len(made) == 1 and "after 2 messages" in said, made, said)
+        with open(path, encoding="utf-8") as file:
+            expect("\0 and on" in json.load(file)["messages"][1]["content"], "the zero byte was lost")
+
+
+def case_sessions_lists_what_can_be_resumed():
+    with tempfile.TemporaryDirectory(prefix="pith-chat-") as home:
+        os.mkdir(f"{home}/chats")
+        for name in ("good.json", "a\x1b[31mb.json", ".hidden.json", ".json", "b.txt", "c.json.0badf00d.part", "x" * 65 + ".json"):
+            with open(f"{home}/chats/{name}", "w", encoding="utf-8"):
+                pass
+        names = subprocess.run([PROGRAM, "chat", "--sessions"], capture_output=True, check=True, env={**os.environ, "PITH_HOME": home})
+        expect(names.stdout == b"good\n", names.stdout)
+
+
 def case_a_failure_is_a_json_line_too():
     result = subprocess.run([PROGRAM, "chat", "-m", tiny_model(), "-n", "4", "--ctx", "64", "--json"],
                             input=b"Hello\n" + b"x" * 100 + b"\nHello\n", capture_output=True, timeout=60, check=False)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "cpu/cpu.h"
 #include "engine/reply.h"
 #include "support/changed_model.h"
@@ -289,6 +290,31 @@ static void a_model_guesses(void **state) {
     close_fixture(&f);
 }
 
+/* What the model's guesses take is neither part of a step's time nor counted twice: more would
+ * switch off a model that gains. */
+static void time_is_counted_once(void **state) {
+    fixture f, draft;
+    pith_generate_options options = plain;
+    (void)state;
+    open_fixture(&f, goldens[0], 0);
+    open_fixture(&draft, goldens[0], 0);
+    options.draft = PITH_DRAFT_AUTO;
+    options.draft_session = draft.sessions[0];
+    for (int k = 1; k <= PITH_PACE_ROWS; k++) f.engine->pace.ns[k] = 1e9;
+    options.max_draft = 2;
+    pith_reply *reply = start(&f, 1, 1, options);
+    reply->drafter.text.n_known = N_CTX;                             /* the text gives no guess */
+    while (reply->out.n_drafted == 0) pith_engine_advance(f.engine); /* it has read the prompt */
+    double spent = -reply->drafter.spent_ns;
+    uint64_t begun = pith_clock_ns();
+    while (reply->out.n_predicted < N_TOKENS - 4) pith_engine_advance(f.engine);
+    spent += reply->drafter.spent_ns;
+    assert_true(spent > 0 && spent <= (double)(pith_clock_ns() - begun));
+    pith_reply_close(reply);
+    close_fixture(&draft);
+    close_fixture(&f);
+}
+
 static void another_vocabulary_is_refused(void **state) {
     fixture f, other;
     int32_t ids[N_CTX];
@@ -436,6 +462,7 @@ int main(void) {
         cmocka_unit_test(shared_beginnings),
         cmocka_unit_test(guesses_change_nothing),
         cmocka_unit_test(a_model_guesses),
+        cmocka_unit_test(time_is_counted_once),
         cmocka_unit_test(another_vocabulary_is_refused),
         cmocka_unit_test(a_shift_goes_on_with_what_stays),
         cmocka_unit_test(long_prompts),

@@ -24,6 +24,12 @@
 #include "engine/reply.h"
 #include "support/changed_model.h"
 
+#if !defined(_WIN32)
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
+
 enum { N_CTX = 500, N_TOKENS = 6 };
 
 /* ---- Folders ---- */
@@ -306,6 +312,31 @@ static void parts_join(void **state) {
     }
 }
 
+#if !defined(_WIN32)
+/* However many parts a prompt has, a process needs one more descriptor to read it. */
+static void parts_are_opened_one_at_a_time(void **state) {
+    fixture f;
+    struct rlimit usual, few;
+    (void)state;
+    store(&plain, prompt_of(150, 150, 0), 1);
+    store(&plain, prompt_of(300, 300, 0), 2);
+    store(&plain, prompt_of(450, 450, 0), 3);
+    open_fixture(&f, &plain, folder);
+    int next = open("/dev/null", O_RDONLY);
+    assert_true(next >= 0);
+    (void)close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    few = usual;
+    few.rlim_cur = (rlim_t)next + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    pith_generation made = say(&f, prompt_of(450, 450, 0));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    assert_int_equal(made.n_cached, 449);
+    assert_as_computed(&f, &plain, prompt_of(450, 450, 0));
+    close_fixture(&f);
+}
+#endif
+
 /* A part in the middle that is gone leaves the parts before it, and is stored again. */
 static void a_missing_part_ends_the_chain(void **state) {
     fixture f;
@@ -490,7 +521,7 @@ static void a_damaged_index_is_made_anew(void **state) {
             fixture f;
             clean_folder(state);
             store(&plain, prompt_of(300, 300, 0), 1);
-            spoil("index.db", places[i], cut);
+            spoil("pith-prompts.db", places[i], cut);
             for (int again = 0; again < 3; again++) {
                 open_fixture(&f, &plain, folder);
                 say(&f, prompt_of(300, 300, 0));
@@ -507,7 +538,7 @@ static void garbage_in_place_of_the_index(void **state) {
     char path[1400];
     (void)state;
     store(&plain, prompt_of(300, 300, 0), 1);
-    snprintf(path, sizeof path, "%s/index.db", folder);
+    snprintf(path, sizeof path, "%s/pith-prompts.db", folder);
     assert_int_equal(pith_output_open(path, &output, NULL), PITH_OK);
     for (int i = 0; i < 1000; i++)
         assert_int_equal(pith_output_write(output, "not a database ", 15, NULL), PITH_OK);
@@ -714,6 +745,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_is_read_is_what_is_computed, clean_folder),
         cmocka_unit_test_setup(parts_join, clean_folder),
+#if !defined(_WIN32)
+        cmocka_unit_test_setup(parts_are_opened_one_at_a_time, clean_folder),
+#endif
         cmocka_unit_test_setup(a_missing_part_ends_the_chain, clean_folder),
         cmocka_unit_test_setup(the_source_is_told, clean_folder),
         cmocka_unit_test_setup(a_session_is_lengthened, clean_folder),

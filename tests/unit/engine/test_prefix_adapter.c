@@ -208,7 +208,7 @@ static void activated_adapters_share_what_is_before_them(void **state) {
     assert_int_equal(made.cache_source, PITH_CACHE_DISK);
     assert_as_computed(&f, late);
     close_fixture(&f);
-    for (size_t i = 0; i < 2; i++) remove_one(NULL, i ? "index.db" : "e1.kv1");
+    for (size_t i = 0; i < 2; i++) remove_one(NULL, i ? "pith-prompts.db" : "e1.kv1");
     open_fixture(&f, folder); /* the other way round */
     assert_int_equal(say(&f, late).n_cached, 0);
     wait_for_entries(1);

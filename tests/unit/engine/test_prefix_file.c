@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Promise of prefix_file.c: what is written is read; a file that is cut anywhere, that has any byte
- * changed, that is of another key, layout or version, is refused, and nothing of it is used. */
+ * changed, that is of another key, layout or version, is refused, and nothing of it is used; one
+ * that rests reads as before when it wakes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,6 +162,36 @@ static void other_keys_and_layouts_are_refused(void **state) {
     pith_kv_layout_deinit(&other);
 }
 
+/* A file that rests knows what it has, and reads the same when it is given its source again; with
+ * another file's it reads nothing. */
+static void files_rest_and_wake(void **state) {
+    fixture *f = *state;
+    pith_prefix_file file;
+    pith_source *source;
+    uint8_t buffer[1 << 14];
+    assert_int_equal(open_bytes(f->bytes, f->size, &f->layout, KEY, &file), PITH_OK);
+    pith_prefix_file_rest(&file);
+    assert_null(file.source);
+    assert_null(file.ids);
+    assert_true(pith_prefix_file_has(&file, 0, 1));
+    assert_false(pith_prefix_file_has(&file, 1, 2));
+    pith_prefix_file_rest(&file); /* twice is once */
+    assert_int_equal(pith_source_open_memory(f->bytes, f->size, &source, NULL), PITH_OK);
+    pith_prefix_file_wake(&file, source);
+    assert_int_equal(pith_prefix_file_read(&file, 0, 1, buffer, NULL), PITH_OK);
+    assert_memory_equal(buffer, f->blocks, pith_kv_snapshot_bytes(&f->layout, 0, 64));
+    for (size_t size = 0; size <= f->size; size += f->size) { /* empty, then all bytes others */
+        uint8_t *other = pith_alloc(f->size);
+        for (size_t i = 0; i < f->size; i++) other[i] = (uint8_t)(f->bytes[i] + 1);
+        assert_int_equal(pith_source_open_memory(other, size, &source, NULL), PITH_OK);
+        pith_prefix_file_wake(&file, source);
+        assert_int_equal(pith_prefix_file_read(&file, 0, 1, buffer, NULL), PITH_ERROR_FORMAT);
+        pith_prefix_file_rest(&file);
+        pith_free(other);
+    }
+    pith_prefix_file_close(&file);
+}
+
 static void what_is_given_up_leaves_no_file(void **state) {
     fixture *f = *state;
     pith_source *source;
@@ -177,6 +208,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(changed_bytes_are_found, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(other_keys_and_layouts_are_refused, open_fixture,
                                         close_fixture),
+        cmocka_unit_test_setup_teardown(files_rest_and_wake, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(what_is_given_up_leaves_no_file, open_fixture,
                                         close_fixture),
     };

@@ -308,6 +308,40 @@ static void workspace_is_accounted(void **state) {
     pith_model_free(model);
 }
 
+static void a_session_that_makes_a_reply_keeps_its_adapters(void **state) {
+    const pith_generate_options options = {
+        .size = sizeof options, .max_tokens = 4, .ignore_end = true, .draft = PITH_DRAFT_OFF};
+    pith_model *model = open_model();
+    pith_adapter *a = open_adapter(model, "lora-a.gguf");
+    pith_engine *engine = open_engine(model, 1, 0);
+    pith_session *session = open_session(engine);
+    pith_sampler *sampler = NULL;
+    pith_reply *reply = NULL;
+    pith_generation made;
+    pith_error error = {0};
+    int32_t ids[N];
+    (void)state;
+    for (size_t i = 0; i < N; i++) ids[i] = token(i);
+    assert_int_equal(pith_sample_new((int32_t)model->hparams.n_vocab, NULL, &sampler, NULL),
+                     PITH_OK);
+    assert_int_equal(
+        pith_reply_open(session, sampler, (pith_id_span){ids, N}, &options, &reply, NULL), PITH_OK);
+    for (bool is_made = false; !is_made; is_made = pith_reply_is_made(reply)) {
+        assert_int_equal(pith_session_adapt(session, &a, NULL, 1, &error), PITH_ERROR_ARGUMENT);
+        assert_non_null(strstr(error.text, "making a reply"));
+        assert_true(session->length >= N);
+        pith_engine_advance(engine);
+    }
+    assert_int_equal(pith_reply_outcome(reply, &made, NULL), PITH_OK);
+    assert_int_equal(made.n_predicted, 4);
+    assert_int_equal(pith_session_adapt(session, &a, NULL, 1, NULL), PITH_OK);
+    pith_reply_close(reply);
+    pith_sample_free(sampler);
+    pith_engine_close(engine);
+    pith_adapter_release(a);
+    pith_model_free(model);
+}
+
 /* ---- Activated adapters ---- */
 
 /* lora-a as one that `ids` invoke. */
@@ -376,6 +410,35 @@ static void activated_adapters_act_from_their_invocation_on(void **state) {
     pith_model_free(model);
 }
 
+/* The session held its tokens, and their logits, before it had the adapter. */
+static void activated_adapters_act_on_what_is_held(void **state) {
+    float parted[MAX_VOCAB];
+    pith_model *model = open_model();
+    pith_adapter *plain_a = open_adapter(model, "lora-a.gguf");
+    const int32_t at_20[] = {token(20), token(21)}, nowhere[] = {251};
+    pith_adapter *a = open_activated(model, at_20, 2), *b = open_activated(model, nowhere, 1);
+    (void)state;
+    parted_reference(model, plain_a, 19, N, parted);
+    pith_engine *engine = open_engine(model, 1, 0);
+    pith_session *session = open_session(engine);
+    feed(session, 0, N);
+    adapt(session, b, 1, NULL, 0); /* invoked nowhere: nothing changes */
+    assert_int_equal(pith_kv_sequence_length(session->kv), N);
+    assert_true(session->has_logits);
+    adapt(session, a, 1, NULL, 0);
+    assert_int_equal(session->length, N);
+    assert_int_equal(session->adapters.from, 19);
+    assert_int_equal(pith_kv_sequence_length(session->kv), 19);
+    assert_false(session->has_logits);
+    assert_int_equal(pith_session_feed(session, NULL, 0, NULL, NULL), PITH_OK);
+    expect_logits("held", session, parted);
+    pith_engine_close(engine);
+    pith_adapter_release(a);
+    pith_adapter_release(b);
+    pith_adapter_release(plain_a);
+    pith_model_free(model);
+}
+
 static void activated_adapters_are_used_alone(void **state) {
     pith_model *model = open_model();
     const int32_t ids[] = {1};
@@ -403,7 +466,9 @@ int main(void) {
         cmocka_unit_test(many_adapters_can_be_open_at_once),
         cmocka_unit_test(limits_are_told_and_change_nothing),
         cmocka_unit_test(workspace_is_accounted),
+        cmocka_unit_test(a_session_that_makes_a_reply_keeps_its_adapters),
         cmocka_unit_test(activated_adapters_act_from_their_invocation_on),
+        cmocka_unit_test(activated_adapters_act_on_what_is_held),
         cmocka_unit_test(activated_adapters_are_used_alone),
     };
     return cmocka_run_group_tests_name("session adapters", tests, NULL, NULL);

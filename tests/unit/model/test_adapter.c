@@ -530,7 +530,10 @@ static void copies_of_base_weights_must_be_the_models(void **state) {
                   "no tensors"},
                  {"{\"base_model.model.model.embed_tokens.base_layer.weight\":"
                   "{\"dtype\":\"U8\",\"shape\":[289,64],\"data_offsets\":[0,18496]}}",
-                  "is 64 x 289, the model's is 64 x 288"}};
+                  "is 64 x 289, the model's is 64 x 288"},
+                 {"{\"base_model.model.model.embed_images.base_layer.weight\":"
+                  "{\"dtype\":\"U8\",\"shape\":[288,64],\"data_offsets\":[0,18432]}}",
+                  "embed_images.base_layer.weight is no half of a low-rank pair"}};
     char folder[1024];
     pith_model *model = open_llama();
     made_adapter made = llama_adapter(PITH_TYPE_F16, 4);
@@ -538,13 +541,14 @@ static void copies_of_base_weights_must_be_the_models(void **state) {
     scratch_path("test_adapter_peft", folder);
     assert_true(made_write_peft(&made, folder, NULL));
     made_free(&made);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         pith_buffer data = {0};
-        for (int j = 0; j < 64 * (288 + i); j++) pith_buffer_append(&data, "w", 1);
+        for (int j = 0; j < 64 * (288 + i % 2); j++) pith_buffer_append(&data, "w", 1);
         assert_true(
             made_write_safetensors(folder, cases[i].header, strlen(cases[i].header), &data));
         pith_buffer_deinit(&data);
-        expect_refusal(model, folder, PITH_ERROR_FORMAT, cases[i].words);
+        expect_refusal(model, folder, i == 2 ? PITH_ERROR_UNSUPPORTED : PITH_ERROR_FORMAT,
+                       cases[i].words);
     }
     made_remove_peft(folder);
     pith_model_free(model);

@@ -569,6 +569,15 @@ static void test_references(void **state) {
                   PITH_ERROR_UNSUPPORTED, "#/$defs/a: ");
     check_refused("{\"$ref\": \"#/$defs/b\", \"$defs\": {}}", PITH_ERROR_UNSUPPORTED, "#/$ref");
     check_refused("{\"$ref\": \"#b\"}", PITH_ERROR_UNSUPPORTED, "#/$ref");
+    static const char *const no_index[] = {"0abc", "00", "+0", "-1", "2", "4294967296"};
+    for (size_t i = 0; i < sizeof no_index / sizeof *no_index; i++) {
+        char schema[160];
+        snprintf(schema, sizeof schema,
+                 "{\"properties\": {\"a\": {\"$ref\": \"#/anyOf/%s\"}}, \"anyOf\": "
+                 "[{\"type\": \"object\"}, {\"type\": \"null\"}]}",
+                 no_index[i]);
+        check_refused(schema, PITH_ERROR_UNSUPPORTED, "$ref");
+    }
     check_refused("{\"$ref\": \"other.json\"}", PITH_ERROR_UNSUPPORTED, "#/$ref");
     check_refused("{\"properties\": {\"a\": {\"$id\": \"x\", \"$ref\": \"#\"}}}",
                   PITH_ERROR_UNSUPPORTED, "#/properties/a/$id");
