@@ -248,7 +248,8 @@ int pith_command_serve(int argc, char **argv) {
     if (code >= 0) return code;
     if (!pith_server_library()) {
         pith_error error = {0};
-        pith_server_run(NULL, NULL, &error);
+        const pith_server_options none = {.host = o.host};
+        pith_server_run(&none, &is_stopping, &error); /* says why */
         return pith_cli_fail(&error);
     }
     code = read_key(&o, &parts);
