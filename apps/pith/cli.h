@@ -238,5 +238,6 @@ int pith_command_rm(int argc, char **argv);
 int pith_command_show(int argc, char **argv);
 int pith_command_cache(int argc, char **argv);
 int pith_command_doctor(int argc, char **argv);
+int pith_command_serve(int argc, char **argv);
 
 #endif

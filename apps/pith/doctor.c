@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "pith/machine_record.h"
 #include "pith/pull.h"
+#include "server/server.h"
 
 #include <string.h>
 
@@ -34,6 +35,8 @@ static json_t *describe(const pith_system_info *info, const pith_cli_machine *ma
         json_object_set_new(libraries, name, json_string(value));
     if (pith_cli_network_version())
         json_object_set_new(libraries, "libcurl", json_string(pith_cli_network_version()));
+    if (pith_server_library())
+        json_object_set_new(libraries, "libmicrohttpd", json_string(pith_server_library()));
     for (size_t i = 0; (name = pith_system_architecture(i)); i++)
         json_array_append_new(architectures, json_string(name));
     return json_pack(
@@ -77,7 +80,11 @@ static int print_text(const pith_system_info *info, const pith_cli_machine *mach
     for (size_t i = 0; pith_system_library(i, &name, &value); i++)
         printf("%s %s %s", i ? "," : "", name, value);
     value = pith_cli_network_version();
-    printf(", %s%s\nkernels\n", value ? "libcurl " : "no libcurl: pith pull has no network",
+    printf(", %s%s", value ? "libcurl " : "no libcurl: pith pull has no network",
+           value ? value : "");
+    value = pith_server_library();
+    printf(", %s%s\nkernels\n",
+           value ? "libmicrohttpd " : "no libmicrohttpd: there is no pith serve",
            value ? value : "");
     for (size_t i = 0; pith_system_kernel(i, &name, &value); i++)
         printf("  %-24s %s\n", name, value);

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a neutral request to a job in the queue, and from tokens to events.
+ *
+ * Invariant: all that can be wrong with a request is found here, before it waits; what is queued
+ * fails only for reasons of the engine. A job owns copies of all that it needs.
+ * Does not run anything: engine_thread.c does. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "server/engine_thread.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Making a job ---- */
+
+void pith_job_free(pith_job *job) {
+    if (!job) return;
+    for (int i = 0; i < job->n_runs; i++) {
+        pith_sampler_free(job->runs[i].sampler);
+        pith_reply_text_deinit(&job->runs[i].text);
+        json_decref(job->runs[i].logprobs);
+    }
+    for (size_t i = 0; i < PITH_JOB_MAX_STOPS; i++) pith_free(job->stops[i]);
+    pith_grammar_free(job->grammar);
+    pith_free(job->ids);
+    pith_models_give_back(job->served);
+    pith_free(job);
+}
+
+static bool fail_memory(pith_job_refusal *why) {
+    pith_fail_memory(&why->error, "a request", sizeof(pith_job));
+    return false;
+}
+
+/* Ids of the rendered messages. Only the template's spans have control tokens. */
+static bool chat_ids(pith_job *job, const pith_job_request *r, bool *starts_reasoning,
+                     pith_job_refusal *why) {
+    const pith_model *model = pith_served_model(job->served);
+    pith_prompt *prompt = NULL;
+    char *json = pith_json_dump(r->context);
+    if (!json) return fail_memory(why);
+    why->param = "messages";
+    bool ok = pith_prompt_render(model, NULL, json, &prompt, &why->error) == PITH_OK;
+    pith_json_release(json);
+    if (!ok) return false;
+    size_t size = 0;
+    const char *text = pith_prompt_text(prompt, &size);
+    while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == ' ')) size--;
+    *starts_reasoning = size >= 7 && memcmp(text + size - 7, "<think>", 7) == 0;
+    pith_prompt_text(prompt, &size);
+    job->ids = pith_alloc_array(size + 2, sizeof *job->ids);
+    ok = job->ids && pith_prompt_tokenize(model, prompt, job->ids, size + 2, &job->n_ids,
+                                          &why->error) == PITH_OK;
+    pith_prompt_free(prompt);
+    return job->ids ? ok : fail_memory(why);
+}
+
+static bool text_ids(pith_job *job, const pith_job_request *r, pith_job_refusal *why) {
+    why->param = "prompt";
+    job->ids = pith_alloc_array(r->text_size + 2, sizeof *job->ids);
+    if (!job->ids) return fail_memory(why);
+    return pith_tokenize(pith_served_model(job->served), r->text, r->text_size,
+                         PITH_TOKENIZE_ADD_SPECIAL, job->ids, r->text_size + 2, &job->n_ids,
+                         &why->error) == PITH_OK;
+}
+
+static bool check_ids(const pith_job *job, pith_job_refusal *why) {
+    int32_t n_ctx = pith_served_n_ctx(job->served);
+    int32_t n_vocab = pith_model_describe(pith_served_model(job->served)).n_vocab;
+    for (size_t i = 0; i < job->n_ids; i++) {
+        if (job->ids[i] >= 0 && job->ids[i] < n_vocab) continue;
+        pith_fail(&why->error, PITH_ERROR_ARGUMENT, "token id %d is outside the vocabulary of %d",
+                  (int)job->ids[i], (int)n_vocab);
+        return false;
+    }
+    if (job->n_ids == 0) {
+        pith_fail(&why->error, PITH_ERROR_ARGUMENT, "the prompt is empty");
+        return false;
+    }
+    if (job->n_ids < (size_t)n_ctx) return true;
+    why->code = "context_length_exceeded";
+    pith_fail(&why->error, PITH_ERROR_LIMIT,
+              "the prompt has %zu tokens, the context holds %d and the reply needs room: shorten "
+              "it, or start the server with a larger --ctx",
+              job->n_ids, (int)n_ctx);
+    return false;
+}
+
+static bool make_grammar(pith_job *job, const pith_job_request *r, pith_job_refusal *why) {
+    if (!r->has_grammar) return true;
+    why->param = r->grammar_path;
+    return pith_grammar_new(pith_served_model(job->served), r->grammar_kind, r->grammar,
+                            strlen(r->grammar), &job->grammar, &why->error) == PITH_OK;
+}
+
+static void tell_part(void *user, const pith_reply_part *part);
+
+static bool make_runs(pith_job *job, const pith_job_request *r, bool starts_reasoning,
+                      pith_job_refusal *why) {
+    why->param = NULL;
+    int n = r->n > 0 ? r->n : 1;
+    for (int i = 0; i < n; i++) {
+        pith_run *run = &job->runs[job->n_runs++];
+        pith_sampler_options options = r->sampler;
+        options.seed += (uint64_t)i;
+        options.penalty_window = pith_served_n_ctx(job->served); /* all, as in the API */
+        run->job = job;
+        run->choice = i;
+        run->slot = -1;
+        run->text.tell = tell_part;
+        run->text.user = run;
+        pith_reply_text_init(&run->text, r->reads_reasoning, r->reads_calls, starts_reasoning);
+        if (r->wants_logprobs && !(run->logprobs = json_array())) return fail_memory(why);
+        if (pith_sampler_new(pith_served_model(job->served), &options, &run->sampler,
+                             &why->error) != PITH_OK)
+            return false;
+    }
+    return true;
+}
+
+static bool copy_options(pith_job *job, const pith_job_request *r, pith_job_refusal *why) {
+    for (size_t i = 0; i < r->n_stops; i++) {
+        job->stops[i] = pith_copy_text(r->stops[i], strlen(r->stops[i]));
+        if (!job->stops[i]) return fail_memory(why);
+    }
+    job->wants_logprobs = r->wants_logprobs;
+    job->wants_progress = r->wants_progress;
+    job->single_call = r->single_call;
+    job->options = (pith_generate_options){.size = sizeof job->options,
+                                           .max_tokens = r->max_tokens,
+                                           .stops = (const char *const *)job->stops,
+                                           .n_stops = r->n_stops,
+                                           .ignore_end = r->ignore_end,
+                                           .deadline_ms = r->deadline_ms,
+                                           .n_logprobs = r->n_logprobs,
+                                           .grammar = job->grammar};
+    return true;
+}
+
+bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_listener *listener,
+                    pith_job_refusal *why) {
+    *why = (pith_job_refusal){.error = {.status = PITH_OK}};
+    pith_job *job = pith_alloc_zero(1, sizeof *job);
+    if (!job) {
+        pith_free(r->ids);
+        return fail_memory(why);
+    }
+    bool starts_reasoning = false;
+    pith_models_lease_again(served);
+    job->served = served;
+    job->listener = *listener;
+    job->queued_ns = pith_clock_ns();
+    job->account.device = pith_served_backend(served);
+    job->account.cache_source = "";
+    job->ids = r->ids;
+    job->n_ids = r->n_ids;
+    bool ok = r->context ? chat_ids(job, r, &starts_reasoning, why)
+              : r->text  ? text_ids(job, r, why)
+                         : true;
+    if (ok) why->param = r->context ? "messages" : "prompt";
+    ok = ok && check_ids(job, why) && make_grammar(job, r, why) && copy_options(job, r, why) &&
+         make_runs(job, r, starts_reasoning, why);
+    if (ok && !pith_engine_thread_push(pith_served_thread(served), job)) {
+        why->is_busy = true;
+        pith_fail(&why->error, PITH_ERROR_LIMIT, "too many requests wait; try again in a moment");
+        ok = false;
+    }
+    if (!ok) pith_job_free(job);
+    return ok;
+}
+
+void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why) {
+    pith_http_error what = pith_http_error_of(&why->error);
+    what.param = why->param;
+    what.code = why->code;
+    if (why->is_busy) {
+        what.status = 429;
+        what.type = "rate_limit_error";
+        what.code = "busy";
+        what.param = NULL;
+    }
+    pith_exchange_fail(exchange, &what);
+}
+
+/* ---- From tokens to events ---- */
+
+static void send(pith_run *run, pith_job_event *event) {
+    event->choice = run->choice;
+    run->job->listener.on_event(run->job->listener.user, event);
+}
+
+static void tell_part(void *user, const pith_reply_part *part) {
+    pith_run *run = user;
+    pith_job_event event = {.kind = PITH_JOB_TEXT, .text = part->text, .name = part->name};
+    if (part->kind == PITH_PART_REASONING) event.kind = PITH_JOB_REASONING;
+    if (part->kind == PITH_PART_CALL) event.kind = PITH_JOB_CALL;
+    event.call = run->text.n_calls - 1;
+    if (part->kind == PITH_PART_TEXT) event.logprobs = run->logprobs;
+    send(run, &event);
+    if (run->logprobs) json_array_clear(run->logprobs); /* of marks and reasoning: not told */
+}
+
+int pith_run_on_text(void *user, int32_t id, const char *text, size_t size) {
+    pith_run *run = user;
+    (void)id;
+    pith_reply_text_push(&run->text, text, size);
+    if (run->text.held.failed) return 1;
+    return run->job->single_call && run->text.n_calls > 0;
+}
+
+static json_t *describe_token(const pith_model *model, int32_t id, double logprob) {
+    size_t size = 0;
+    const char *text = pith_token_text(model, id, &size);
+    const char *piece = size == 0 ? pith_token_piece(model, id) : NULL;
+    if (piece) { /* control tokens stand for no text: their names are shown */
+        text = piece;
+        size = strlen(piece);
+    }
+    json_t *bytes = json_array();
+    for (size_t i = 0; i < size; i++)
+        json_array_append_new(bytes, json_integer((unsigned char)text[i]));
+    return json_pack("{s:o, s:f, s:o, s:i}", "token", pith_json_text(text ? text : "", size),
+                     "logprob", logprob > -9999 ? logprob : -9999.0, "bytes", bytes, "id", (int)id);
+}
+
+void pith_run_on_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
+                          size_t n_top) {
+    pith_run *run = user;
+    const pith_model *model = pith_served_model(run->job->served);
+    if (pith_token_is_end(model, id)) return; /* it is no part of the text */
+    json_t *list = json_array(), *token = describe_token(model, id, logprob);
+    for (size_t i = 0; i < n_top; i++)
+        json_array_append_new(list, describe_token(model, top[i].id, top[i].logprob));
+    json_object_set_new(token, "top_logprobs", list);
+    json_array_append_new(run->logprobs, token);
+}
+
+int pith_run_on_prompt(void *user, double fraction) {
+    pith_run *run = user;
+    pith_job_event event = {
+        .kind = PITH_JOB_PROGRESS, .progress = fraction, .n_prompt = run->job->n_ids};
+    send(run, &event);
+    return 0;
+}
+
+void pith_run_finish(pith_run *run, const pith_generation *made) {
+    pith_reply_text_end(&run->text);
+    if (run->logprobs && json_array_size(run->logprobs) > 0) {
+        pith_job_event rest = {.kind = PITH_JOB_TEXT, .text = {"", 0}, .logprobs = run->logprobs};
+        send(run, &rest);
+        json_array_clear(run->logprobs);
+    }
+    pith_job_event event = {.kind = PITH_JOB_FINISH, .stop = made->stop};
+    event.finish = PITH_FINISH_STOP;
+    if (made->stop == PITH_STOP_LENGTH || made->stop == PITH_STOP_CONTEXT ||
+        made->stop == PITH_STOP_DEADLINE)
+        event.finish = PITH_FINISH_LENGTH;
+    if (run->text.n_calls > 0) event.finish = PITH_FINISH_CALLS;
+    send(run, &event);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The fields that protocols share, and what they say about a reply's work.
+ * Invariant: what is absent gets the API's own default, never one of the library. */
+#include "base/clock.h"
+#include "server/job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TOP_K = 1 << 24 };
+
+static void read_biases(pith_fields *f, pith_job_request *r) {
+    json_t *biases = NULL, *value;
+    const char *key;
+    if (!pith_fields_object(f, "logit_bias", &biases)) return;
+    size_t n = 0;
+    json_object_foreach(biases, key, value) {
+        char *end = NULL;
+        double bias = json_number_value(value);
+        long id = strtol(key, &end, 10);
+        if (key[0] < '0' || key[0] > '9' || *end || id > INT32_MAX) {
+            pith_fields_wrong(f, "logit_bias", "invalid_value",
+                              "has the key '%.40s', which is no token id", key);
+            return;
+        }
+        if (!json_is_number(value) || !(bias >= -100 && bias <= 100)) {
+            pith_fields_wrong(f, "logit_bias", "out_of_range",
+                              "of token %ld must be a number between -100 and 100", id);
+            return;
+        }
+        if (n == PITH_JOB_MAX_BIASES) {
+            pith_fields_wrong(f, "logit_bias", "out_of_range", "has more than %d tokens",
+                              PITH_JOB_MAX_BIASES);
+            return;
+        }
+        bool is_ban = bias <= -100;
+        r->biases[n++] = (pith_logit_bias){(int32_t)id, is_ban ? -INFINITY : (float)bias};
+    }
+    r->sampler.biases = r->biases;
+    r->sampler.n_biases = n;
+}
+
+static void read_stops(pith_fields *f, pith_job_request *r) {
+    json_t *stop = pith_fields_any(f, "stop");
+    if (!stop) return;
+    size_t n = json_is_array(stop) ? json_array_size(stop) : 1;
+    if (n > PITH_JOB_MAX_STOPS) {
+        pith_fields_wrong(f, "stop", "out_of_range", "has more than %d texts", PITH_JOB_MAX_STOPS);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        json_t *one = json_is_array(stop) ? json_array_get(stop, i) : stop;
+        if (!json_is_string(one)) {
+            pith_fields_wrong(f, "stop", "invalid_type", "must be a string or an array of strings");
+            return;
+        }
+        if (json_string_length(one) == 0) {
+            pith_fields_wrong(f, "stop", "invalid_value", "must not hold an empty text");
+            return;
+        }
+        r->stops[r->n_stops++] = json_string_value(one);
+    }
+}
+
+void pith_job_read_sampling(pith_fields *f, pith_server *server, pith_job_request *r) {
+    pith_sampler_options *s = &r->sampler;
+    int64_t n = 1, top_k = 0, seed = 0;
+    s->size = sizeof *s;
+    s->temperature = 1;
+    pith_fields_number(f, "temperature", 0, 2, &s->temperature);
+    pith_fields_number(f, "top_p", 0, 1, &s->top_p);
+    pith_fields_number(f, "min_p", 0, 1, &s->min_p);
+    pith_fields_number(f, "frequency_penalty", -2, 2, &s->frequency_penalty);
+    pith_fields_number(f, "presence_penalty", -2, 2, &s->presence_penalty);
+    pith_fields_number(f, "repeat_penalty", 0.01, 100, &s->repeat_penalty);
+    if (pith_fields_int(f, "top_k", 0, MOST_TOP_K, &top_k)) s->top_k = (int32_t)top_k;
+    if (pith_fields_int(f, "seed", INT64_MIN, INT64_MAX, &seed))
+        s->seed = (uint64_t)seed;
+    else
+        s->seed = pith_clock_ns() * 0x9E3779B97F4A7C15u + atomic_fetch_add(&server->n_ids, 1);
+    if (pith_fields_int(f, "n", 1, PITH_JOB_MAX_CHOICES, &n)) r->n = (int32_t)n;
+    read_biases(f, r);
+    read_stops(f, r);
+}
+
+json_t *pith_job_usage(const pith_job_account *a) {
+    json_int_t prompt = (json_int_t)a->n_prompt, made = (json_int_t)a->n_predicted;
+    return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", prompt, "completion_tokens", made,
+                     "total_tokens", prompt + made, "prompt_tokens_details", "cached_tokens",
+                     (json_int_t)a->n_cached);
+}
+
+static double per_second(size_t n, double ms) {
+    return ms > 0 ? (double)n * 1000 / ms : 0;
+}
+
+json_t *pith_job_timings(const pith_job_account *a) {
+    size_t read = a->n_prompt - a->n_cached;
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:s, s:s}", "cache_n",
+                     (json_int_t)a->n_cached, "prompt_n", (json_int_t)read, "prompt_ms",
+                     a->prompt_ms, "prompt_per_second", per_second(read, a->prompt_ms), "queued_ms",
+                     a->queued_ms, "ttft_ms", a->ttft_ms, "predicted_n", (json_int_t)a->n_predicted,
+                     "predicted_ms", a->predicted_ms, "predicted_per_second",
+                     per_second(a->n_predicted, a->predicted_ms), "draft_n",
+                     (json_int_t)a->n_drafted, "draft_accepted_n", (json_int_t)a->n_draft_accepted,
+                     "cache_source", a->cache_source, "device", a->device);
+}
+
+/* ---- The whole answer ---- */
+
+static void add_logprobs(pith_fold *fold, pith_fold_choice *choice, json_t *tokens) {
+    if (!tokens) return;
+    if (!choice->logprobs) choice->logprobs = json_array();
+    if (json_array_extend(choice->logprobs, tokens) != 0) fold->failed = true;
+}
+
+void pith_fold_add(pith_fold *fold, const pith_job_event *event) {
+    pith_fold_choice *choice = &fold->choices[event->choice];
+    if (event->choice >= fold->n) fold->n = event->choice + 1;
+    switch (event->kind) {
+    case PITH_JOB_TEXT:
+        pith_buffer_append(&choice->text, event->text.data, event->text.size);
+        add_logprobs(fold, choice, event->logprobs);
+        break;
+    case PITH_JOB_REASONING:
+        pith_buffer_append(&choice->reasoning, event->text.data, event->text.size);
+        break;
+    case PITH_JOB_CALL:
+        if (!choice->calls) choice->calls = json_array();
+        if (json_array_append_new(
+                choice->calls, json_pack("{s:s, s:o}", "name", event->name, "arguments",
+                                         pith_json_text(event->text.data, event->text.size))) != 0)
+            fold->failed = true;
+        break;
+    case PITH_JOB_FINISH: choice->finish = event->finish; break;
+    case PITH_JOB_PROGRESS: break;
+    }
+    if (choice->text.failed || choice->reasoning.failed) fold->failed = true;
+}
+
+void pith_fold_deinit(pith_fold *fold) {
+    for (int i = 0; i < PITH_JOB_MAX_CHOICES; i++) {
+        pith_buffer_deinit(&fold->choices[i].text);
+        pith_buffer_deinit(&fold->choices[i].reasoning);
+        json_decref(fold->choices[i].logprobs);
+        json_decref(fold->choices[i].calls);
+    }
+}

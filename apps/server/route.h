@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of paths. A protocol adds its rows to route.c and its handlers here. */
+#ifndef PITH_APPS_SERVER_ROUTE_H
+#define PITH_APPS_SERVER_ROUTE_H
+
+#include "server/exchange.h"
+
+enum {
+    PITH_ROUTE_OPEN = 1, /* needs no key */
+    PITH_ROUTE_QUICK = 2 /* never waits, for a lock of a busy part or otherwise: runs at once */
+};
+
+/* The body of an error; NULL without memory. */
+typedef json_t *(*pith_error_shape)(const pith_http_error *what);
+
+typedef struct pith_route {
+    const char *method; /* "GET" */
+    const char *path;   /* "/v1/models"; a last part "*" is any text without a slash */
+    void (*handle)(pith_exchange *exchange);
+    unsigned flags;
+    pith_error_shape error_shape;
+} pith_route;
+
+/* NULL: none. Then allow, when not "", names the methods that the path has. */
+const pith_route *pith_route_find(const char *method, const char *path, char allow[64]);
+/* The shape for a path that has no route. */
+pith_error_shape pith_route_shape(const char *path);
+
+/* {"error": {"message", "type", "param", "code"}} */
+json_t *pith_openai_error(const pith_http_error *what);
+
+void pith_handle_chat_completions(pith_exchange *exchange);
+void pith_handle_completions(pith_exchange *exchange);
+void pith_handle_models(pith_exchange *exchange);
+void pith_handle_model(pith_exchange *exchange);
+void pith_handle_tokenize(pith_exchange *exchange);
+void pith_handle_detokenize(pith_exchange *exchange);
+void pith_handle_apply_template(pith_exchange *exchange);
+void pith_handle_health(pith_exchange *exchange);
+void pith_handle_metrics(pith_exchange *exchange);
+
+#endif
