@@ -5,8 +5,8 @@
 #ifndef PITH_APPS_SERVER_ENGINE_THREAD_H
 #define PITH_APPS_SERVER_ENGINE_THREAD_H
 
+#include "server/answer_text.h"
 #include "server/job.h"
-#include "server/reply_text.h"
 
 typedef struct pith_job pith_job;
 
@@ -17,7 +17,7 @@ typedef struct pith_run {
     pith_sampler *sampler;
     pith_reply *reply; /* NULL: not begun, or over */
     int slot;          /* session of the engine thread */
-    pith_reply_text text;
+    pith_answer_text text;
     json_t *logprobs; /* of tokens whose text did not come yet; NULL: none */
     bool is_over;
     struct pith_run *next; /* in the queue */

@@ -2,7 +2,7 @@
  * GET /health: 200 {"status":"ok"} once every model that the server was started with is there, else
  * 503 {"status":"loading", "progress"}; and 503 {"status":"stopping"}. Needs no key and tells
  * nothing but that. */
-#include "server/models.h"
+#include "server/model_pool.h"
 #include "server/route.h"
 
 typedef struct health {

@@ -17,7 +17,7 @@ void pith_job_free(pith_job *job) {
     if (!job) return;
     for (int i = 0; i < job->n_runs; i++) {
         pith_sampler_free(job->runs[i].sampler);
-        pith_reply_text_deinit(&job->runs[i].text);
+        pith_answer_text_deinit(&job->runs[i].text);
         json_decref(job->runs[i].logprobs);
     }
     for (size_t i = 0; i < PITH_JOB_MAX_STOPS; i++) pith_free(job->stops[i]);
@@ -109,7 +109,7 @@ static bool make_runs(pith_job *job, const pith_job_request *r, bool starts_reas
         run->slot = -1;
         run->text.tell = tell_part;
         run->text.user = run;
-        pith_reply_text_init(&run->text, r->reads_reasoning, r->reads_calls, starts_reasoning);
+        pith_answer_text_init(&run->text, r->reads_reasoning, r->reads_calls, starts_reasoning);
         if (r->wants_logprobs && !(run->logprobs = json_array())) return fail_memory(why);
         if (pith_sampler_new(pith_served_model(job->served), &options, &run->sampler,
                              &why->error) != PITH_OK)
@@ -203,7 +203,7 @@ static void tell_part(void *user, const pith_reply_part *part) {
 int pith_run_on_text(void *user, int32_t id, const char *text, size_t size) {
     pith_run *run = user;
     (void)id;
-    pith_reply_text_push(&run->text, text, size);
+    pith_answer_text_push(&run->text, text, size);
     if (run->text.held.failed) return 1;
     return run->job->single_call && run->text.n_calls > 0;
 }
@@ -244,7 +244,7 @@ int pith_run_on_prompt(void *user, double fraction) {
 }
 
 void pith_run_finish(pith_run *run, const pith_generation *made) {
-    pith_reply_text_end(&run->text);
+    pith_answer_text_end(&run->text);
     if (run->logprobs && json_array_size(run->logprobs) > 0) {
         pith_job_event rest = {.kind = PITH_JOB_TEXT, .text = {"", 0}, .logprobs = run->logprobs};
         send(run, &rest);

@@ -11,7 +11,7 @@
 #define PITH_APPS_SERVER_JOB_H
 
 #include "server/fields.h"
-#include "server/models.h"
+#include "server/model_pool.h"
 
 enum { PITH_JOB_MAX_CHOICES = 16, PITH_JOB_MAX_STOPS = 16, PITH_JOB_MAX_BIASES = 1024 };
 

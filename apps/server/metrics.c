@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GET /metrics: counters in Prometheus' text format. Names never change; more may follow. */
 #include "base/clock.h"
-#include "server/models.h"
+#include "server/model_pool.h"
 #include "server/route.h"
 
 static void add(pith_buffer *out, const char *name, const char *type, const char *help,

@@ -2,7 +2,7 @@
  * GET /v1/models and /v1/models/NAME: all that can be asked for, loaded or not. Paths are not told.
  */
 #include "server/fields.h"
-#include "server/models.h"
+#include "server/model_pool.h"
 #include "server/route.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/calendar.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "server/models.h"
+#include "server/model_pool.h"
 
 #include <microhttpd.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  *
  *   client -> http.c (one thread, no waiting) -> exchange
  *                 quick route: answered at once
- *                 else: desk.c (two threads) -> handler -> models.c -> job -> engine_thread.c
+ *                 else: desk.c (two threads) -> handler -> model_pool.c -> job -> engine_thread.c
  *   client <- http.c <- exchange.c (bounded text) <- protocol's events <- engine_thread.c (one
  *                                                                     thread for a loaded model)
  *

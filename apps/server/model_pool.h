@@ -2,8 +2,8 @@
  * Models by name: loaded when they are asked for, taken out when they are idle or another needs
  * their memory. A handler leases a model, and may use it until it gives it back; jobs hold leases
  * of their own. */
-#ifndef PITH_APPS_SERVER_MODELS_H
-#define PITH_APPS_SERVER_MODELS_H
+#ifndef PITH_APPS_SERVER_MODEL_POOL_H
+#define PITH_APPS_SERVER_MODEL_POOL_H
 
 #include "server/server_parts.h"
 

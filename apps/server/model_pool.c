@@ -9,7 +9,7 @@
  * Requests whose model is not ready, or that would keep others waiting for room, are parked; every
  * change wakes all of them, and their handlers ask again. So no load starves behind a busy model.
  * Locks: `lock` covers everything here; engine threads are started and joined without it. */
-#include "server/models.h"
+#include "server/model_pool.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

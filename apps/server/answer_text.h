@@ -2,8 +2,8 @@
  * Tells a reply's parts apart while its text comes: reasoning in <think> ... </think> at its
  * beginning, tool calls in <tool_call> JSON </tool_call>, and the answer. Marks may be cut anywhere
  * between pieces. All pieces together are the text without marks, however it was cut. */
-#ifndef PITH_APPS_SERVER_REPLY_TEXT_H
-#define PITH_APPS_SERVER_REPLY_TEXT_H
+#ifndef PITH_APPS_SERVER_ANSWER_TEXT_H
+#define PITH_APPS_SERVER_ANSWER_TEXT_H
 
 #include "base/text.h"
 
@@ -16,7 +16,7 @@ typedef struct pith_reply_part {
 } pith_reply_part;
 typedef void (*pith_reply_part_fn)(void *user, const pith_reply_part *part);
 
-typedef struct pith_reply_text {
+typedef struct pith_answer_text {
     bool reads_reasoning, reads_calls;
     enum { PITH_TEXT_START, PITH_TEXT_ANSWER, PITH_TEXT_REASONING, PITH_TEXT_CALL } state;
     bool is_blank;     /* nothing of the part but white space came yet, which is left out */
@@ -25,13 +25,13 @@ typedef struct pith_reply_text {
     int n_calls;
     pith_reply_part_fn tell;
     void *user;
-} pith_reply_text;
+} pith_answer_text;
 
 /* starts_reasoning: the prompt ends inside <think>. */
-void pith_reply_text_init(pith_reply_text *text, bool reads_reasoning, bool reads_calls,
-                          bool starts_reasoning);
-void pith_reply_text_push(pith_reply_text *text, const char *data, size_t size);
-void pith_reply_text_end(pith_reply_text *text); /* what was held back */
-void pith_reply_text_deinit(pith_reply_text *text);
+void pith_answer_text_init(pith_answer_text *text, bool reads_reasoning, bool reads_calls,
+                           bool starts_reasoning);
+void pith_answer_text_push(pith_answer_text *text, const char *data, size_t size);
+void pith_answer_text_end(pith_answer_text *text); /* what was held back */
+void pith_answer_text_deinit(pith_answer_text *text);
 
 #endif

@@ -8,7 +8,7 @@
  * held until it is known; then it is told or dropped. A call that is no JSON is told as the text
  * that it was. White space around marks is left out.
  * The marks are those of Qwen and Hermes; tool_text.h of another family would take this place. */
-#include "server/reply_text.h"
+#include "server/answer_text.h"
 
 #include "server/fields.h"
 
@@ -21,8 +21,8 @@ static bool is_space(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-void pith_reply_text_init(pith_reply_text *t, bool reads_reasoning, bool reads_calls,
-                          bool starts_reasoning) {
+void pith_answer_text_init(pith_answer_text *t, bool reads_reasoning, bool reads_calls,
+                           bool starts_reasoning) {
     t->reads_reasoning = reads_reasoning;
     t->reads_calls = reads_calls;
     t->state = reads_reasoning ? PITH_TEXT_START : PITH_TEXT_ANSWER;
@@ -30,18 +30,18 @@ void pith_reply_text_init(pith_reply_text *t, bool reads_reasoning, bool reads_c
     t->is_blank = t->state == PITH_TEXT_REASONING;
 }
 
-void pith_reply_text_deinit(pith_reply_text *t) {
+void pith_answer_text_deinit(pith_answer_text *t) {
     pith_buffer_deinit(&t->held);
 }
 
-static void drop(pith_reply_text *t, size_t n) {
+static void drop(pith_answer_text *t, size_t n) {
     memmove(t->held.data, t->held.data + n, t->held.size - n);
     t->held.size -= n;
     t->held.data[t->held.size] = 0;
 }
 
 /* Tells the first n bytes of what is held, and drops them. */
-static void tell(pith_reply_text *t, size_t n) {
+static void tell(pith_answer_text *t, size_t n) {
     size_t from = 0;
     while (t->is_blank && from < n && is_space(t->held.data[from])) from++;
     if (from < n) {
@@ -77,7 +77,7 @@ static size_t certain(const pith_buffer *text, const char *mark) {
 }
 
 /* One of the two marks, or not yet: false. */
-static bool step_start(pith_reply_text *t) {
+static bool step_start(pith_answer_text *t) {
     size_t space = 0, n = sizeof think_open - 1;
     while (space < t->held.size && is_space(t->held.data[space])) space++;
     size_t left = t->held.size - space, same = left < n ? left : n;
@@ -93,7 +93,7 @@ static bool step_start(pith_reply_text *t) {
 }
 
 /* Tells up to the mark and goes on in another state behind it; false: the mark did not come yet. */
-static bool step_to(pith_reply_text *t, const char *mark, int next) {
+static bool step_to(pith_answer_text *t, const char *mark, int next) {
     size_t at = find(&t->held, 0, mark);
     if (at == SIZE_MAX) {
         tell(t, certain(&t->held, mark));
@@ -108,7 +108,7 @@ static bool step_to(pith_reply_text *t, const char *mark, int next) {
 }
 
 /* A call of text[0 .. size-1]; false: it is none. */
-static bool tell_call(pith_reply_text *t, const char *text, size_t size) {
+static bool tell_call(pith_answer_text *t, const char *text, size_t size) {
     json_t *call = json_loadb(text, size, 0, NULL), *arguments = json_object_get(call, "arguments");
     if (!arguments) arguments = json_object_get(call, "parameters");
     const char *name = json_string_value(json_object_get(call, "name"));
@@ -126,7 +126,7 @@ static bool tell_call(pith_reply_text *t, const char *text, size_t size) {
     return ok;
 }
 
-static bool step_call(pith_reply_text *t) {
+static bool step_call(pith_answer_text *t) {
     size_t n = sizeof call_close - 1;
     size_t at = find(&t->held, t->n_searched, call_close);
     if (at == SIZE_MAX) {
@@ -147,7 +147,7 @@ static bool step_call(pith_reply_text *t) {
     return true;
 }
 
-static bool step(pith_reply_text *t) {
+static bool step(pith_answer_text *t) {
     if (t->held.size == 0) return false;
     switch (t->state) {
     case PITH_TEXT_START: return step_start(t);
@@ -160,14 +160,14 @@ static bool step(pith_reply_text *t) {
     return false;
 }
 
-void pith_reply_text_push(pith_reply_text *t, const char *data, size_t size) {
+void pith_answer_text_push(pith_answer_text *t, const char *data, size_t size) {
     if (size == 0) return;
     pith_buffer_append(&t->held, data, size);
     if (t->held.failed) return;
     while (step(t)) {}
 }
 
-void pith_reply_text_end(pith_reply_text *t) {
+void pith_answer_text_end(pith_answer_text *t) {
     if (t->held.failed || !t->held.data) return;
     bool is_call = t->state == PITH_TEXT_CALL;
     if (t->state != PITH_TEXT_REASONING) t->state = PITH_TEXT_ANSWER;
