@@ -217,6 +217,9 @@ static int want_alone(const fit_options *o, const pith_fit_question *question) {
     const pith_device *d = question->device;
     pith_machine_rates rates = {0};
     pith_error error = {0};
+    if (!d && o->no_probe)
+        return pith_cli_fail_text("--want without --device asks how fast this machine is, and "
+                                  "--no-probe forbids to measure it: leave one of them out");
     if (!d && pith_system_measure(o->n_threads, 0, &rates, &error) != PITH_OK)
         return pith_cli_fail(&error);
     double app = d && d->app_share > 0 ? d->app_share : 0.7;

@@ -137,13 +137,16 @@ json_t *pith_run_reply_json(const pith_run_options *o, const pith_run_state *s,
 
 static int print_result(const pith_run_options *o, const pith_run_state *s) {
     const pith_buffer *text = &s->output.text;
-    pith_run_print_notes(o, s, &s->made);
-    if (o->json) return pith_cli_print_json(pith_run_reply_json(o, s, &s->output, &s->made));
+    if (o->json) {
+        pith_run_print_notes(o, s, &s->made);
+        return pith_cli_print_json(pith_run_reply_json(o, s, &s->output, &s->made));
+    }
     if (s->output.message)
         pith_cli_print_calls(s->output.message);
     else if (text->size && text->data[text->size - 1] != '\n')
         fputc('\n', stdout);
-    int code = pith_cli_finish();
+    int code = pith_cli_finish(); /* before the notes: both may go to one terminal */
+    pith_run_print_notes(o, s, &s->made);
     if (s->made.stop == PITH_STOP_CONTEXT)
         fprintf(stderr, "note: the context of %d tokens is full; --ctx makes it longer\n",
                 (int)pith_engine_describe(s->engine).n_ctx);

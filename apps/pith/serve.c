@@ -35,18 +35,17 @@ static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
         {"key-file", 0, PITH_CLI_TEXT, &o->key_file, "FILE",
          "file with the key that requests need (or PITH_API_KEY)", 0, 0},
         {"cors", 0, PITH_CLI_LIST, &o->origins, "ORIGIN",
-         "let pages of this origin ask, such as https://app.example; repeatable", 0, 0},
+         "let pages of https://app.example ask; repeatable", 0, 0},
         {"parallel", 0, PITH_CLI_INT, &o->n_parallel, "N",
          "replies at once, each with --ctx tokens (default: 4)", 1, 256},
         {"queue", 0, PITH_CLI_INT, &o->n_queue, "N",
          "requests that wait; more are answered with 429 (default: 64)", 0, 65536},
         {"idle-unload", 0, PITH_CLI_INT, &o->idle_unload, "SECONDS",
-         "take a model out of memory when nobody asked for so long (default: 0, never)", 0,
-         1 << 30},
+         "drop a model not asked for so long (default: 0, never)", 0, 1 << 30},
         {"request-timeout", 0, PITH_CLI_INT, &o->request_seconds, "SECONDS",
-         "for a request's head; its body gets three times that (default: 20)", 1, 3600},
+         "for a request's head; three times for its body (default: 20)", 1, 3600},
         {"stop-timeout", 0, PITH_CLI_INT, &o->stop_seconds, "SECONDS",
-         "that running replies get when the server is stopped (default: 5)", 1, 3600},
+         "that replies get when the server stops (default: 5)", 1, 3600},
         {"cert", 0, PITH_CLI_TEXT, &o->certificate_file, "FILE",
          "certificate (PEM): serve HTTPS; with --cert-key", 0, 0},
         {"cert-key", 0, PITH_CLI_TEXT, &o->certificate_key_file, "FILE",
@@ -56,15 +55,9 @@ static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
         pith_cli_cache_option(&o->model),
     };
     pith_cli_model_options(&o->model, table);
-    table[0] = (pith_cli_option){"model",
-                                 'm',
-                                 PITH_CLI_LIST,
-                                 &o->models,
-                                 "MODEL",
-                                 "loaded at once: a GGUF file, or a name that `pith list` shows; "
-                                 "repeatable",
-                                 0,
-                                 0};
+    table[0] = (pith_cli_option){"model",    'm',     PITH_CLI_LIST,
+                                 &o->models, "MODEL", "loaded at the start; may be given again",
+                                 0,          0};
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
 }
 

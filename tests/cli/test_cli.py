@@ -20,7 +20,7 @@ from case_runner import ROOT, Skip, default_model, expect, run_cases
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
 TINY_GEMMA = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
-COMMANDS = ["run", "chat", "inspect", "tokenize", "template", "logits", "bench", "fit", "list", "pull", "show", "rm", "cache", "doctor"]
+COMMANDS = ["run", "chat", "serve", "inspect", "tokenize", "template", "logits", "embed", "bench", "fit", "list", "pull", "show", "rm", "cache", "doctor"]
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
 
 
@@ -87,7 +87,7 @@ def case_help_of_every_command():
         expect(command in top.text, f"--help does not list {command}")
         result = pith(command, "--help")
         expect(result.code == 0 and f"pith {command}" in result.text, command, result.text, result.message)
-        expect("--json" in result.text, f"{command} has no --json")
+        expect("--json" in result.text or command == "serve", f"{command} has no --json")
         expect(all(len(line) <= 100 for line in result.text.splitlines()), "a line has more than 100 columns:", result.text)
         for same in (pith(command, "-h"), pith("help", command)):
             expect(same.code == 0 and same.text == result.text, command, same.text, same.message)
