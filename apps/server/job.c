@@ -86,7 +86,39 @@ static bool check_ids(const pith_job *job, pith_job_refusal *why) {
     return false;
 }
 
-static bool make_grammar(pith_job *job, const pith_job_request *r, pith_job_refusal *why) {
+/* Calls are held to their schemas where the model writes them as tool_text.c reads them. */
+static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought,
+                       pith_job_refusal *why) {
+    const pith_model *model = pith_served_model(job->served);
+    pith_tool_format format = {.size = sizeof format};
+    bool is_known = pith_model_tool_format(model, &format, NULL) == PITH_OK && format.name &&
+                    strcmp(format.name, "hermes") == 0;
+    why->param = "tool_choice";
+    if (!is_known && r->tool_choice == PITH_TOOLS_REQUIRED) {
+        pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
+                  "calls cannot be enforced for this model: its template has no form of calls that "
+                  "the server reads");
+        return false;
+    }
+    if (!is_known) return true;
+    pith_tool_options options = {.size = sizeof options,
+                                 .format = &format,
+                                 .choice = r->tool_choice,
+                                 .only = r->only_tool,
+                                 .parallel = !r->single_call,
+                                 .in_thought = in_thought};
+    char *json = pith_json_dump(r->tools);
+    if (!json) return fail_memory(why);
+    why->param = "tools";
+    pith_status status =
+        pith_grammar_new_tools(model, json, strlen(json), &options, &job->grammar, &why->error);
+    pith_json_release(json);
+    return status == PITH_OK;
+}
+
+static bool make_grammar(pith_job *job, const pith_job_request *r, bool in_thought,
+                         pith_job_refusal *why) {
+    if (r->tools) return make_tools(job, r, in_thought, why);
     if (!r->has_grammar) return true;
     why->param = r->grammar_path;
     return pith_grammar_new(pith_served_model(job->served), r->grammar_kind, r->grammar,
@@ -158,8 +190,8 @@ bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_lis
               : r->text  ? text_ids(job, r, why)
                          : true;
     if (ok) why->param = r->context ? "messages" : "prompt";
-    ok = ok && check_ids(job, why) && make_grammar(job, r, why) && copy_options(job, r, why) &&
-         make_runs(job, r, starts_reasoning, why);
+    ok = ok && check_ids(job, why) && make_grammar(job, r, starts_reasoning, why) &&
+         copy_options(job, r, why) && make_runs(job, r, starts_reasoning, why);
     if (ok && !pith_engine_thread_push(pith_served_thread(served), job)) {
         why->is_busy = true;
         pith_fail(&why->error, PITH_ERROR_LIMIT, "too many requests wait; try again in a moment");

@@ -31,6 +31,9 @@ typedef struct pith_job_request {
     pith_grammar_kind grammar_kind;
     const char *grammar;      /* text, with has_grammar */
     const char *grammar_path; /* of the field it comes from, for errors */
+    json_t *tools;            /* borrowed list that the reply may call, or NULL */
+    pith_tool_choice tool_choice;
+    const char *only_tool; /* the one that may be called; NULL: every one */
     bool wants_logprobs;
     int32_t n_logprobs; /* likeliest tokens beside each */
     int32_t n;          /* choices; 0: 1 */

@@ -173,15 +173,41 @@ static void check_tool(pith_fields *f, json_t *tool, size_t at) {
     pith_fields_leave(f, &in);
 }
 
-static bool wants_tools(pith_fields *f, bool has_tools) {
+/* {"type": "function", "function": {"name"}} */
+static void read_named_choice(pith_fields *f, json_t *choice, pith_job_request *request) {
+    const char *type = "";
+    json_t *function = NULL;
+    pith_fields in, inner;
+    pith_fields_init(&in, choice, "tool_choice");
+    if (pith_fields_require(&in, "type")) pith_fields_text(&in, "type", &type);
+    if (strcmp(type, "function") != 0)
+        pith_fields_wrong(&in, "type", "unsupported", "must be function");
+    if (pith_fields_require(&in, "function") && pith_fields_object(&in, "function", &function)) {
+        pith_fields_init(&inner, function, "tool_choice.function");
+        if (pith_fields_require(&inner, "name"))
+            pith_fields_text(&inner, "name", &request->only_tool);
+        pith_fields_close(&inner);
+        pith_fields_leave(&in, &inner);
+    }
+    pith_fields_close(&in);
+    pith_fields_leave(f, &in);
+    request->tool_choice = PITH_TOOLS_REQUIRED;
+}
+
+static bool wants_tools(pith_fields *f, bool has_tools, pith_job_request *request) {
     json_t *choice = pith_fields_any(f, "tool_choice");
     const char *text = json_string_value(choice);
     if (!choice) return has_tools;
-    if (!text || (strcmp(text, "none") != 0 && strcmp(text, "auto") != 0))
-        pith_fields_wrong(f, "tool_choice", "unsupported", "must be none or auto");
-    else if (!has_tools && strcmp(text, "none") != 0)
-        pith_fields_wrong(f, "tool_choice", "invalid_value", "needs tools");
-    return has_tools && text && strcmp(text, "auto") == 0;
+    if (!has_tools && !(text && strcmp(text, "none") == 0))
+        return pith_fields_wrong(f, "tool_choice", "invalid_value", "needs tools");
+    if (json_is_object(choice))
+        read_named_choice(f, choice, request);
+    else if (text && strcmp(text, "required") == 0)
+        request->tool_choice = PITH_TOOLS_REQUIRED;
+    else if (!text || (strcmp(text, "none") != 0 && strcmp(text, "auto") != 0))
+        pith_fields_wrong(f, "tool_choice", "unsupported",
+                          "must be none, auto, required or name a function");
+    return !text || strcmp(text, "none") != 0;
 }
 
 /* ---- The context of the template ---- */
@@ -197,7 +223,8 @@ json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
             check_tool(f, tool, i);
         }
     }
-    request->reads_calls = wants_tools(f, json_array_size(tools) > 0);
+    request->reads_calls = wants_tools(f, json_array_size(tools) > 0, request);
+    if (request->reads_calls) request->tools = tools;
     pith_fields_flag(f, "parallel_tool_calls", &parallel);
     request->single_call = !parallel;
     pith_fields_object(f, "chat_template_kwargs", &more);
