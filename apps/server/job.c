@@ -86,6 +86,15 @@ static bool check_ids(const pith_job *job, pith_job_refusal *why) {
     return false;
 }
 
+static bool has_strict(const json_t *tools) {
+    json_t *tool;
+    size_t i;
+    json_array_foreach(tools, i, tool) {
+        if (json_is_true(json_object_get(json_object_get(tool, "function"), "strict"))) return true;
+    }
+    return false;
+}
+
 /* Calls are held to their schemas where the model writes them as tool_text.c reads them. */
 static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought,
                        pith_job_refusal *why) {
@@ -94,7 +103,7 @@ static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought
     bool is_known = pith_model_tool_format(model, &format, NULL) == PITH_OK && format.name &&
                     strcmp(format.name, "hermes") == 0;
     why->param = "tool_choice";
-    if (!is_known && r->tool_choice == PITH_TOOLS_REQUIRED) {
+    if (!is_known && (r->tool_choice == PITH_TOOLS_REQUIRED || has_strict(r->tools))) {
         pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
                   "calls cannot be enforced for this model: its template has no form of calls that "
                   "the server reads");

@@ -164,8 +164,7 @@ static void check_tool(pith_fields *f, json_t *tool, size_t at) {
         if (pith_fields_require(&inner, "name")) pith_fields_text(&inner, "name", &name);
         pith_fields_text(&inner, "description", &description);
         pith_fields_object(&inner, "parameters", &parameters);
-        pith_fields_flag(&inner, "strict", &strict);
-        if (strict) pith_fields_wrong(&inner, "strict", "unsupported", "true is not enforced yet");
+        pith_fields_flag(&inner, "strict", &strict); /* enforced: job.c */
         pith_fields_close(&inner);
         pith_fields_leave(&in, &inner);
     }

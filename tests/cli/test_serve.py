@@ -20,7 +20,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
-from case_runner import ROOT, Skip, default_model, expect, run_cases
+from case_runner import MODELS, ROOT, Skip, default_model, expect, run_cases
 
 TEMPLATE = ("{% for m in messages %}<s>{{ m.role }}:{{ m.content }}</s>\n{% endfor %}"
             "{% if tools %}{{ tools | tojson }}{% endif %}<s>assistant:")
@@ -695,6 +695,30 @@ def case_the_default_model_answers_as_run_does():
         pieces = server.post("/tokenize", {"content": "<|im_start|>"})["tokens"]
         expect(len(pieces) > 1 and n == base + len(pieces), base, n, pieces)
         expect(len(server.post("/tokenize", {"content": "<|im_start|>", "parse_special": True})["tokens"]) == 1)
+
+
+def case_calls_of_tools_are_enforced_where_the_model_has_a_form_of_them():
+    tool = {"type": "function", "function": {"name": "get_weather", "description": "Weather of a city", "strict": True, "parameters": {
+        "type": "object", "properties": {"city": {"type": "string", "maxLength": 20}}, "required": ["city"], "additionalProperties": False}}}
+    ask = chat("What is the weather in Paris?", max_tokens=200, tools=[tool], parallel_tool_calls=False)
+    with serving() as server:  # its template has no form of calls
+        for more in ({}, {"tool_choice": "required"}):
+            expect(server.post(CHAT, dict(ask, **more), 400)["error"]["param"] == "tool_choice")
+    model = os.path.join(MODELS, "qwen-0.5b-q4_k_m.gguf") if MODELS else ""
+    if not os.path.exists(model):
+        raise Skip("qwen-0.5b-q4_k_m.gguf is not in $PITH_TEST_MODELS")
+    with serving("--exact", "--ctx", 1024, model=model) as server:
+        for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):
+            whole = server.post(CHAT, dict(ask, tool_choice=choice))["choices"]
+            message = whole[0]["message"]
+            calls = message["tool_calls"]
+            expect(len(calls) == 1 and whole[0]["finish_reason"] == "tool_calls" and message["content"] is None, whole)
+            expect(calls[0]["function"]["name"] == "get_weather" and list(json.loads(calls[0]["function"]["arguments"])) == ["city"], calls)
+            folded = fold_chat(server.stream(CHAT, dict(ask, tool_choice=choice)))
+            expect([c["function"] for c in folded[0]["message"]["tool_calls"]] == [c["function"] for c in calls], folded)
+        back = ask["messages"] + [message, {"role": "tool", "tool_call_id": calls[0]["id"], "content": "17 degrees, rain"}]
+        answer = server.post(CHAT, dict(ask, messages=back, tool_choice="none"))["choices"][0]
+        expect(answer["message"]["content"] and "tool_calls" not in answer["message"], answer)
 
 
 def case_the_official_client_works():
