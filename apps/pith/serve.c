@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "pith/machine_record.h"
 #include "pith/models.h"
+#include "pith/reply_option.h"
 #include "server/server.h"
 
 #include <string.h>
@@ -210,7 +211,8 @@ static int serve(const serve_options *o, serve_parts *parts) {
         .engine = {.n_ctx = o->model.n_ctx,
                    .n_sessions = o->n_parallel,
                    .n_threads = threads.n_threads,
-                   .decode_threads = threads.decode_threads,
+                   .decode_threads = o->model.decode_threads > 0 ? o->model.decode_threads
+                                                                 : threads.decode_threads,
                    .step_limit = o->model.step_limit,
                    .kv_type = (pith_kv_type)o->model.kv,
                    .precision = (pith_precision)o->model.precision,
@@ -252,7 +254,10 @@ int pith_command_serve(int argc, char **argv) {
         pith_server_run(&none, &is_stopping, &error); /* says why */
         return pith_cli_fail(&error);
     }
-    code = read_key(&o, &parts);
+    code = pith_cli_prefer(&o.model, NULL);
+    if (code < 0 && o.model.prefer_text[0])
+        fprintf(stderr, "note: --prefer: %s\n", o.model.prefer_text);
+    if (code < 0) code = read_key(&o, &parts);
     if (code < 0) code = check(&command, &o, &parts);
     if (code < 0 && o.certificate_file)
         code = read_text(o.certificate_file, PEM_LIMIT, &parts.certificate);

@@ -40,7 +40,8 @@ void pith_handle_models(pith_exchange *exchange) {
 }
 
 void pith_handle_model(pith_exchange *exchange) {
-    listing l = {.list = json_array(), .wanted = strrchr(pith_exchange_path(exchange), '/') + 1};
+    listing l = {.list = json_array(),
+                 .wanted = pith_exchange_path(exchange) + sizeof "/v1/models/" - 1};
     pith_models_each(pith_exchange_server(exchange)->models, add, &l);
     json_t *found = json_array_get(l.list, 0);
     const pith_http_error unknown = {404, "invalid_request_error", "model_not_found", "model",

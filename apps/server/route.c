@@ -23,7 +23,7 @@ enum { N_ROUTES = sizeof routes / sizeof routes[0] };
 static bool fits(const char *pattern, const char *path) {
     size_t n = strlen(pattern);
     if (n == 0 || pattern[n - 1] != '*') return strcmp(pattern, path) == 0;
-    return strncmp(pattern, path, n - 1) == 0 && path[n - 1] && !strchr(path + n - 1, '/');
+    return strncmp(pattern, path, n - 1) == 0 && path[n - 1];
 }
 
 const pith_route *pith_route_find(const char *method, const char *path, char allow[64]) {

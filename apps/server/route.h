@@ -15,7 +15,7 @@ typedef json_t *(*pith_error_shape)(const pith_http_error *what);
 
 typedef struct pith_route {
     const char *method; /* "GET" */
-    const char *path;   /* "/v1/models"; a last part "*" is any text without a slash */
+    const char *path;   /* "/v1/models"; a last "*" is any text, slashes too: names have them */
     void (*handle)(pith_exchange *exchange);
     unsigned flags;
     pith_error_shape error_shape;
