@@ -7,6 +7,7 @@
 #include "base/output.h"
 #include "pith/cli.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -111,6 +112,12 @@ static void normalise(float *vector, size_t n) {
     for (size_t i = 0; i < n; i++) vector[i] = (float)((double)vector[i] * scale);
 }
 
+static bool is_finite(const float *vector, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(vector[i])) return false;
+    return true;
+}
+
 static int compute(embed_job *job) {
     pith_error error = {0};
     pith_cli_progress progress = pith_cli_progress_start("reading");
@@ -122,6 +129,11 @@ static int compute(embed_job *job) {
         pith_status status =
             pith_session_embed(job->session, job->texts[i].ids, job->texts[i].n,
                                (pith_pooling)job->options->pooling, vector, &error);
+        if (status == PITH_OK && !is_finite(vector, job->width))
+            status = pith_fail(&error, PITH_ERROR_FORMAT,
+                               "the vector of text %zu has values that are no numbers: the "
+                               "model's weights are damaged",
+                               i + 1);
         if (status == PITH_OK)
             pith_cli_progress_step(&progress, (double)(i + 1) / (double)job->n_texts);
         else
@@ -161,6 +173,16 @@ static int print_lines(const embed_job *job) {
     return pith_cli_finish();
 }
 
+/* A pipe or a device keeps its place. */
+static int write_device(const char *path, const void *data, size_t bytes) {
+    FILE *file = pith_cli_open_file(path, "wb");
+    if (!file) return pith_cli_fail_text("%s could not be opened: %s", path, strerror(errno));
+    bool ok = fwrite(data, 1, bytes, file) == bytes;
+    if (fclose(file) != 0 || !ok)
+        return pith_cli_fail_text("%s could not be written: %s", path, strerror(errno));
+    return PITH_EXIT_OK;
+}
+
 static int write_raw(const embed_job *job) {
     pith_error error = {0};
     pith_output *output = NULL;
@@ -170,6 +192,7 @@ static int write_raw(const embed_job *job) {
         fwrite(job->vectors, 1, bytes, stdout);
         return pith_cli_finish();
     }
+    if (pith_cli_is_device(path)) return write_device(path, job->vectors, bytes);
     pith_status status = pith_output_open(path, &output, &error);
     if (status == PITH_OK) status = pith_output_write(output, job->vectors, bytes, &error);
     if (status == PITH_OK) status = pith_output_commit(output, &error);

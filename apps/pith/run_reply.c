@@ -147,6 +147,9 @@ static int print_result(const pith_run_options *o, const pith_run_state *s) {
         fputc('\n', stdout);
     int code = pith_cli_finish(); /* before the notes: both may go to one terminal */
     pith_run_print_notes(o, s, &s->made);
+    if (s->grammar && s->made.stop == PITH_STOP_LENGTH)
+        fputs("note: the reply was cut by --predict: it is not a whole text of its grammar\n",
+              stderr);
     if (s->made.stop == PITH_STOP_CONTEXT)
         fprintf(stderr, "note: the context of %d tokens is full; --ctx makes it longer\n",
                 (int)pith_engine_describe(s->engine).n_ctx);

@@ -13,8 +13,9 @@
 /* ---- Files (os_file.c) ---- */
 
 typedef struct pith_os_file {
-    intptr_t handle; /* descriptor or HANDLE */
-    uint64_t size;   /* bytes, as they were when it was opened */
+    intptr_t handle;  /* descriptor or HANDLE */
+    uint64_t size;    /* bytes, as they were when it was opened */
+    uint64_t changed; /* when it was last, then: to be compared alone */
 } pith_os_file;
 
 /* Regular files only: directories, pipes and devices are refused with a sentence. */

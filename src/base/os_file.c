@@ -60,6 +60,16 @@ static pith_status fail_open(const char *name, int code, pith_error *error) {
     return pith_fail(error, missing ? PITH_ERROR_NOT_FOUND : PITH_ERROR_IO, "%s: %s", name, why);
 }
 
+/* In nanoseconds where the system counts them. */
+static uint64_t changed_at(const struct stat *info) {
+#if defined(__APPLE__)
+    const struct timespec at = info->st_mtimespec;
+#else
+    const struct timespec at = info->st_mtim;
+#endif
+    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+}
+
 /* Takes the size of an open descriptor; closes it when it is no regular file. */
 static pith_status adopt(int descriptor, const char *name, pith_os_file *out, pith_error *error) {
     struct stat info;
@@ -69,7 +79,8 @@ static pith_status adopt(int descriptor, const char *name, pith_os_file *out, pi
         return fail_open(name, code, error);
     }
     if (S_ISREG(info.st_mode)) {
-        *out = (pith_os_file){.handle = descriptor, .size = (uint64_t)info.st_size};
+        *out = (pith_os_file){
+            .handle = descriptor, .size = (uint64_t)info.st_size, .changed = changed_at(&info)};
         return PITH_OK;
     }
     close(descriptor);

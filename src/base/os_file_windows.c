@@ -66,6 +66,7 @@ static wchar_t *wide_path(const char *path, DWORD *code) {
 /* Takes the size of an open handle; closes it when it is no disk file. */
 static pith_status adopt(HANDLE handle, const char *name, pith_os_file *out, pith_error *error) {
     LARGE_INTEGER size;
+    FILETIME changed = {0, 0};
     if (GetFileType(handle) != FILE_TYPE_DISK) {
         CloseHandle(handle);
         return pith_fail(error, PITH_ERROR_IO,
@@ -77,7 +78,11 @@ static pith_status adopt(HANDLE handle, const char *name, pith_os_file *out, pit
         CloseHandle(handle);
         return fail_open(name, code, error);
     }
-    *out = (pith_os_file){.handle = (intptr_t)handle, .size = (uint64_t)size.QuadPart};
+    (void)GetFileTime(handle, NULL, NULL, &changed);
+    *out =
+        (pith_os_file){.handle = (intptr_t)handle,
+                       .size = (uint64_t)size.QuadPart,
+                       .changed = (uint64_t)changed.dwHighDateTime << 32 | changed.dwLowDateTime};
     return PITH_OK;
 }
 

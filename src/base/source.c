@@ -140,6 +140,10 @@ uint64_t pith_source_size(const pith_source *source) {
     return source->size;
 }
 
+uint64_t pith_source_changed(const pith_source *source) {
+    return source->kind == SOURCE_FILE ? source->file.changed : 0;
+}
+
 const char *pith_source_name(const pith_source *source) {
     return source->name;
 }

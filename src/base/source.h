@@ -19,6 +19,8 @@ pith_status pith_source_open_reader(const pith_reader *reader, pith_source **out
 void pith_source_close(pith_source *source); /* unmaps; NULL is allowed */
 
 uint64_t pith_source_size(const pith_source *source);
+/* Of a file: when it was last changed, to be compared alone; 0: memory, or callbacks. */
+uint64_t pith_source_changed(const pith_source *source);
 const char *pith_source_name(const pith_source *source); /* for messages: the path, "memory", ... */
 /* Reads exactly size bytes (several threads may read at once). PITH_ERROR_FORMAT past the end,
  * PITH_ERROR_IO otherwise. */

@@ -88,6 +88,9 @@ static uint64_t key_of(const pith_engine *engine) {
         (uint64_t)PITH_VERSION_MAJOR << 32 | PITH_VERSION_MINOR << 16 | PITH_VERSION_PATCH;
     const pith_model *model = engine->model;
     uint64_t key = mix(mix(mix(version, KV_BITS), model->content_key), engine->exact);
+    /* The content key samples: a file that was changed in place since is another model too. */
+    for (uint32_t i = 0; model->gguf && i < pith_gguf_n_shards(model->gguf); i++)
+        key = mix(key, pith_source_changed(pith_gguf_source(model->gguf, i)));
     key = mix(key, engine->backend.full_precision);
     if (!engine->exact) {
         key = mix(key, engine->backend.features);

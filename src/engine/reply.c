@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "engine/prefix.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A prefix of another session is worth taking from so many tokens on. */
@@ -90,18 +91,21 @@ static size_t room(const pith_reply *r) {
     return wanted < left ? wanted : left;
 }
 
-/* -1: grammar and bans allow no token. */
+static bool has_number(const float *logits, uint32_t n_vocab) {
+    for (uint32_t i = 0; i < n_vocab; i++)
+        if (logits[i] > -INFINITY) return true;
+    return false;
+}
+
+/* -1: grammar and bans allow no token, or no logit is a number. */
 static int32_t draw(pith_reply *r, const float *logits) {
     const pith_token_filter *filter = pith_bans_filter(r);
     int32_t id = pith_sample_next_of(r->sampler, logits, filter);
-    if (filter && (id < 0 || (r->matcher && !pith_matcher_accept(r->matcher, id)))) {
+    if (id < 0 || (r->matcher && !pith_matcher_accept(r->matcher, id))) {
         if (id >= 0) pith_sample_undo(r->sampler, 1);
         r->is_stuck = true;
+        r->is_numb = id < 0 && !has_number(logits, r->session->engine->model->hparams.n_vocab);
         return -1;
-    }
-    if (id < 0) { /* no logit is a number: as pith_sample_next has it */
-        id = 0;
-        pith_sample_accept(r->sampler, &id, 1);
     }
     r->last = pith_clock_ns();
     if (r->first == 0) r->first = r->last;
@@ -177,7 +181,13 @@ static void fail_stuck(pith_reply *r) {
     pith_error error;
     const char *why = r->matcher ? pith_matcher_failed(r->matcher) : NULL;
     pith_status status = why ? PITH_ERROR_LIMIT : PITH_ERROR_UNSUPPORTED;
-    if (!why && pith_bans_are_at(r, r->out.n_predicted)) {
+    if (r->is_numb) {
+        status = PITH_ERROR_FORMAT;
+        pith_fail(&error, status,
+                  "the model's results were no numbers after %zu tokens: its weights, or those of "
+                  "an adapter at this scale, are damaged or too large",
+                  r->out.n_predicted);
+    } else if (!why && pith_bans_are_at(r, r->out.n_predicted)) {
         pith_fail(&error, status,
                   "banned strings stopped the reply after %zu tokens: every token that may come "
                   "there begins one",

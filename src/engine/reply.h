@@ -70,6 +70,7 @@ struct pith_reply {
     pith_matcher *matcher;         /* of the grammar; NULL: none */
     pith_token_filter filter;      /* of the matcher */
     bool is_stuck;                 /* the grammar allows no token */
+    bool is_numb;                  /* because no logit is a number */
     uint32_t max_drafts;
     bool is_closed;                      /* no more rows of this step are drawn from */
     uint64_t started, read, first, last; /* nanoseconds; 0: not yet */

@@ -130,6 +130,12 @@ def case_adapters_are_not_the_draft_models():
     expect(json.loads(alone.stdout)["ids"] == json.loads(drafted.stdout)["ids"], "guesses changed the reply")
 
 
+def case_results_that_are_no_numbers_are_no_reply():
+    for more in ([], ["--temp", "1"], ["--regex", "[a-z]+"]):
+        result = pith("run", "-m", MODEL, "--raw", "--no-record", "-n", "4", "--json", *more, *lora(LORA_A + ":1e30"), "Hello")
+        fails(result, 1, "no numbers", "adapter")
+
+
 def case_memory_is_one_ceiling_with_a_draft_model():
     command = ["run", "-m", MODEL, "--raw", "--no-record", "--temp", "0", "-n", "4", "--ignore-end", "--ctx", "256", "--json", "--memory"]
     least = next(mib for mib in range(1, 64) if pith(*command, f"{mib}M", "Hello").returncode == 0)

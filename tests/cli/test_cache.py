@@ -257,6 +257,23 @@ def case_damage_is_found():
         expect(run(folder, prompt)["cache"] == "disk", "not stored again")
 
 
+def case_a_model_changed_in_place_is_another():
+    with temporary() as folder:
+        model, prompt = os.path.join(folder, "model.gguf"), text_of(16, 60)
+        shutil.copyfile(TINY, model)
+        run(folder, prompt, model)
+        expect(run(folder, prompt, model)["cache"] == "disk", "nothing was stored")
+        with open(model, "r+b") as file: # bytes that no sample looks at
+            file.seek(os.path.getsize(model) * 5 // 9)
+            block = file.read(64)
+            file.seek(-64, os.SEEK_CUR)
+            file.write(bytes(byte ^ 1 for byte in block))
+        os.utime(model, ns=(0, os.stat(model).st_mtime_ns + 1000000000))
+        answer = run(folder, prompt, model)
+        expect(answer["cache"] != "disk", "KV of another model was taken")
+        same_as_without(answer, prompt, model)
+
+
 def case_a_folder_of_garbage():
     prompt = text_of(15, 40)
     for seed in range(6):

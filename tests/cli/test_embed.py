@@ -6,13 +6,14 @@ Ends with "N passed, N failed, N skipped"."""
 import json
 import math
 import os
+import stat
 import struct
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from case_runner import ROOT, default_model, expect, run_cases
+from case_runner import ROOT, Skip, default_model, expect, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
@@ -88,6 +89,19 @@ def case_what_cannot_be_embedded():
                                    (["--raw", "-o", "/nowhere/x.f32", "a"], 1, "/nowhere")):
         message = run("embed", "-m", TINY, *arguments, code=code)
         expect(message.startswith("pith: ") and words in message, arguments, message)
+
+
+def case_pipes_stay_pipes():
+    if WINE or not hasattr(os, "mkfifo"):
+        raise Skip("this system has no named pipes")
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = os.path.join(folder, "pipe")
+        os.mkfifo(pipe)
+        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+        run("embed", "-m", TINY, "--ids", "1,2,3", "--raw", "-o", pipe)
+        data, _ = reader.communicate(timeout=60)
+        expect(stat.S_ISFIFO(os.stat(pipe).st_mode), "the pipe was replaced")
+        expect(data == run("embed", "-m", TINY, "--ids", "1,2,3", "--raw"), len(data), "bytes came through")
 
 
 def case_a_real_model_tells_alike_from_other():

@@ -3,8 +3,8 @@
  * as a reply that is taken apart. Each request is answered once, with a status below 500 and JSON;
  * there is no model, so what is right ends with a refusal of the model. Seeds: corpus/. */
 #include "server/exchange_state.h"
-#include "server/models.h"
-#include "server/reply_text.h"
+#include "server/model_pool.h"
+#include "server/answer_text.h"
 
 #include <string.h>
 
@@ -48,12 +48,12 @@ static void count(void *user, const pith_reply_part *part) {
 
 static void take_apart(const char *text, size_t size) {
     size_t told = 0;
-    pith_reply_text reply = {.tell = count, .user = &told};
-    pith_reply_text_init(&reply, true, true, false);
+    pith_answer_text reply = {.tell = count, .user = &told};
+    pith_answer_text_init(&reply, true, true, false);
     for (size_t at = 0; at < size; at += 3)
-        pith_reply_text_push(&reply, text + at, size - at < 3 ? size - at : 3);
-    pith_reply_text_end(&reply);
-    pith_reply_text_deinit(&reply);
+        pith_answer_text_push(&reply, text + at, size - at < 3 ? size - at : 3);
+    pith_answer_text_end(&reply);
+    pith_answer_text_deinit(&reply);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

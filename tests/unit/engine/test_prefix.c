@@ -154,7 +154,10 @@ static const char *model_path(const kind *k, char path[1024]) {
     const change window[] = {{SET_U32, "gemma3.attention.sliding_window", 100, NULL}};
     if (strcmp(k->golden, "gemma3.gguf") != 0) return golden_path(k->golden, path);
     scratch_path("test_prefix.gguf", path);
-    assert_true(changed_model_write(golden_path(k->golden, from), path, window, 1));
+    static bool is_written; /* once: a file that is written again is another model */
+    if (!is_written)
+        assert_true(changed_model_write(golden_path(k->golden, from), path, window, 1));
+    is_written = true;
     return path;
 }
 

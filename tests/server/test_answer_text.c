@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promises of reply_text.h: the same parts however the text is cut, marks and the white space
+ * Promises of answer_text.h: the same parts however the text is cut, marks and the white space
  * around them left out, what is no call told as the text that it was. */
-#include "server/reply_text.h"
+#include "server/answer_text.h"
 
 #include "base/memory.h"
 
@@ -36,13 +36,13 @@ typedef struct reading {
 /* What comes of the text in pieces of `piece` bytes. */
 static char *parts_of(const char *text, size_t piece, reading how) {
     told t = {.kind = -1};
-    pith_reply_text reply = {.tell = tell, .user = &t};
-    pith_reply_text_init(&reply, how.reasoning, how.calls, how.starts);
+    pith_answer_text reply = {.tell = tell, .user = &t};
+    pith_answer_text_init(&reply, how.reasoning, how.calls, how.starts);
     size_t size = strlen(text);
     for (size_t at = 0; at < size; at += piece)
-        pith_reply_text_push(&reply, text + at, size - at < piece ? size - at : piece);
-    pith_reply_text_end(&reply);
-    pith_reply_text_deinit(&reply);
+        pith_answer_text_push(&reply, text + at, size - at < piece ? size - at : piece);
+    pith_answer_text_end(&reply);
+    pith_answer_text_deinit(&reply);
     char *out = pith_copy_text(t.text.data ? t.text.data : "", t.text.size);
     pith_buffer_deinit(&t.text);
     return out;
