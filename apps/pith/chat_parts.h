@@ -51,6 +51,7 @@ typedef struct pith_chat {
     pith_generation last;          /* the last reply; n_predicted 0: none was made */
     pith_summary summary;          /* what was left out before it */
     size_t reply_from, reply_size; /* its text in `text` */
+    uint64_t kept;                 /* hash of its file as last read or written here; 0: none */
 } pith_chat;
 
 bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *session, size_t n_ctx,
@@ -78,7 +79,7 @@ size_t pith_chat_n_tokens(const pith_chat *chat);
 /* Where the conversation NAME lies; make: its folder too. */
 pith_status pith_chat_session_path(const char *name, bool make, pith_buffer *path,
                                    pith_error *error);
-pith_status pith_chat_session_save(const pith_chat *chat, const char *name, pith_error *error);
+pith_status pith_chat_session_save(pith_chat *chat, const char *name, pith_error *error);
 /* PITH_ERROR_NOT_FOUND when there is none; the chat is unchanged then. */
 pith_status pith_chat_session_load(pith_chat *chat, const char *name, pith_error *error);
 int pith_chat_session_list(void); /* names on stdout */

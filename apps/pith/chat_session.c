@@ -102,13 +102,32 @@ pith_status pith_chat_write_json(const json_t *json, const char *path, pith_erro
     return status;
 }
 
-pith_status pith_chat_session_save(const pith_chat *chat, const char *name, pith_error *error) {
+/* Of a kept file's bytes; 0: there is none that can be read. */
+static uint64_t hash_of_file(const char *path) {
+    pith_buffer text = {0};
+    uint64_t hash = 0;
+    if (pith_cli_try_read(path) == 0 && !pith_cli_is_device(path) &&
+        pith_cli_read_file(path, CONVERSATION_LIMIT, &text, NULL))
+        hash = pith_hash(text.data, text.size, 0);
+    pith_buffer_deinit(&text);
+    return hash;
+}
+
+/* Whoever kept something under the name since then keeps it: nothing is overwritten unseen. */
+pith_status pith_chat_session_save(pith_chat *chat, const char *name, pith_error *error) {
     pith_buffer path = {0};
     pith_status status = pith_chat_session_path(name, true, &path, error);
+    uint64_t there = status == PITH_OK ? hash_of_file(path.data) : 0;
+    if (there && there != chat->kept)
+        status = pith_fail(error, PITH_ERROR_ARGUMENT,
+                           "'%s' holds another conversation, or another pith went on with it: it "
+                           "is not overwritten. /fork NAME keeps this one under a name of its own",
+                           name);
     if (status == PITH_OK) {
         json_t *json = conversation(chat);
         status = pith_chat_write_json(json, path.data, error);
         json_decref(json);
+        if (status == PITH_OK) chat->kept = hash_of_file(path.data);
     }
     pith_buffer_deinit(&path);
     return status;
@@ -214,6 +233,7 @@ pith_status pith_chat_session_load(pith_chat *chat, const char *name, pith_error
     else if (status == PITH_OK && !pith_cli_read_file(path.data, CONVERSATION_LIMIT, &text, error))
         status = error->status;
     if (status == PITH_OK) status = take_conversation(chat, &text, name, error);
+    if (status == PITH_OK) chat->kept = pith_hash(text.data, text.size, 0);
     pith_buffer_deinit(&text);
     pith_buffer_deinit(&path);
     return status;

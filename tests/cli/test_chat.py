@@ -417,6 +417,24 @@ def case_kept_conversations_are_the_users_alone():
         expect(os.stat(f"{home}/chats").st_mode & 0o777 == 0o700, oct(os.stat(f"{home}/chats").st_mode))
 
 
+def case_nobody_overwrites_anothers_conversation():
+    with tempfile.TemporaryDirectory(prefix="pith-chat-") as home:
+        first = subprocess.Popen([PROGRAM, "chat", "-m", tiny_model(), "-n", "4", "--json", "--resume", "shared"], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PITH_HOME": home})
+        first.stdin.write(b"aa\n")
+        first.stdin.flush()
+        expect("ids" in json.loads(first.stdout.readline()), "no reply")
+        kept(home, "--resume", "shared", lines=["cc"])
+        _, said = first.communicate(b"bb\n", timeout=60)
+        with open(f"{home}/chats/shared.json", encoding="utf-8") as file:
+            texts = [message["content"] for message in json.load(file)["messages"][::2]]
+        expect(texts == ["aa", "cc"] and b"not overwritten" in said, texts, said)
+        _, said = kept(home, "--resume", "other", lines=["dd", "/fork shared", "/fork mine"])
+        expect("not overwritten" in said and "goes on as 'mine'" in said, said)
+        with open(f"{home}/chats/shared.json", encoding="utf-8") as file:
+            expect([message["content"] for message in json.load(file)["messages"][::2]] == texts, "/fork overwrote a conversation")
+
+
 def case_a_zero_byte_in_a_reply_is_kept():
     with tempfile.TemporaryDirectory(prefix="pith-chat-") as home:
         kept(home, "--resume", "zero", lines=["Hello"])
