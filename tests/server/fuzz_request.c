@@ -2,9 +2,9 @@
  * Fuzz target: any bytes as the body of any route (the first byte chooses it), as a Host header, and
  * as a reply that is taken apart. Each request is answered once, with a status below 500 and JSON;
  * there is no model, so what is right ends with a refusal of the model. Seeds: corpus/. */
+#include "server/answer_text.h"
 #include "server/exchange_state.h"
 #include "server/model_pool.h"
-#include "server/answer_text.h"
 
 #include <string.h>
 
