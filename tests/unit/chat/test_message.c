@@ -206,6 +206,9 @@ static void test_depth_is_limited(void **state) {
 
 static void test_no_failed_allocation_loses_text_unnoticed(void **state) {
     (void)state;
+#if defined(_WIN32)
+    skip(); /* mingw's own printf takes memory, and loses its text without */
+#endif
     static const char text[] = "a " CALL " b <think>" CALL "c";
     for (uint64_t i = 0, n = 1; i <= n; i++) {
         pith_reply_reader *reader = NULL;

@@ -1010,6 +1010,9 @@ static const char rich[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\"
 
 static void test_no_failed_allocation_is_taken_for_success(void **state) {
     (void)state;
+#if defined(_WIN32)
+    skip(); /* mingw's own printf takes memory, and loses its text without */
+#endif
     pith_grammar *grammar = NULL;
     pith_error error;
     memory_watch_reset(0);
