@@ -669,8 +669,8 @@ typedef enum pith_stop {
 /* Where guesses at the next tokens come from, several of which one step then checks. Guesses never
  * change a reply, whatever the sampler: a token is drawn as without them and only then compared,
  * and the sampler is left as without them. They are made while they gain: what they lose is held
- * below a hundredth of the time. While several replies are made at once, only what a grammar forces
- * is guessed. */
+ * below a hundredth of the time, but for what a draft session reads of the prompt. While several
+ * replies are made at once, only what a grammar forces is guessed. */
 typedef enum pith_draft {
     PITH_DRAFT_AUTO = 0, /* NGRAM */
     PITH_DRAFT_OFF = 1,  /* no guesses at all: each token is a step */

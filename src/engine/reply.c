@@ -452,7 +452,7 @@ static pith_status check_prompt_ids(pith_id_span prompt, uint32_t n_vocab, pith_
  */
 static pith_status check_draft(pith_session *session, const pith_session *draft,
                                pith_error *error) {
-    if (!draft || session->checked_draft == draft->engine->model->content_key) return PITH_OK;
+    if (!draft) return PITH_OK;
     if (draft->engine->embeds) {
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the draft session's engine was made for embeddings: it cannot guess");
@@ -461,8 +461,14 @@ static pith_status check_draft(pith_session *session, const pith_session *draft,
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "the draft session is of the same engine: guesses need another model");
     }
+    if (draft->reply) {
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "the draft session is making a reply: free that first");
+    }
+    const uint64_t key = draft->engine->model->content_key;
+    if (key != 0 && session->checked_draft == key) return PITH_OK;
     pith_status status = pith_draft_check(session->engine->model, draft->engine->model, error);
-    if (status == PITH_OK) session->checked_draft = draft->engine->model->content_key;
+    if (status == PITH_OK) session->checked_draft = key;
     return status;
 }
 

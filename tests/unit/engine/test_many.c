@@ -377,6 +377,35 @@ static void another_vocabulary_is_refused(void **state) {
     close_fixture(&f);
 }
 
+/* Also where a draft of the same model was accepted before. */
+static void a_busy_draft_is_refused(void **state) {
+    fixture f, draft;
+    int32_t ids[N_CTX];
+    pith_reply *reply = NULL;
+    pith_error error = {0};
+    pith_generate_options options = plain;
+    (void)state;
+    open_fixture(&f, goldens[0], 0);
+    open_fixture(&draft, goldens[0], 0);
+    options.draft = PITH_DRAFT_AUTO;
+    options.draft_session = draft.sessions[0];
+    finish(&f, start(&f, 0, 0, options));
+    pith_reply *busy = start(&draft, 0, 1, plain);
+    pith_id_span prompt = {ids, prompt_of(0, ids)};
+    assert_int_equal(
+        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
+        PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "making a reply"));
+    pith_reply_close(busy);
+    options.draft_session = f.sessions[1];
+    assert_int_equal(
+        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
+        PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, "same engine"));
+    close_fixture(&draft);
+    close_fixture(&f);
+}
+
 /* ---- Overflow ---- */
 
 static int32_t largest(const fixture *f, const pith_session *session) {
@@ -502,6 +531,7 @@ int main(void) {
         cmocka_unit_test(a_model_guesses),
         cmocka_unit_test(time_is_counted_once),
         cmocka_unit_test(another_vocabulary_is_refused),
+        cmocka_unit_test(a_busy_draft_is_refused),
         cmocka_unit_test(a_shift_goes_on_with_what_stays),
         cmocka_unit_test(long_prompts),
         cmocka_unit_test(tiny_contexts_shift_or_end),
