@@ -237,31 +237,3 @@ json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
     if (request->reads_calls) json_object_set(context, "tools", tools);
     return context;
 }
-
-void pith_openai_read_harmless(pith_fields *f) {
-    static const char *const names[] = {"user", "metadata", "safety_identifier",
-                                        "prompt_cache_key"};
-    bool store = false;
-    const char *tier = "auto";
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) pith_fields_harmless(f, names[i]);
-    if (pith_fields_flag(f, "store", &store) && store)
-        pith_fields_wrong(f, "store", "unsupported", "true is not supported: nothing is kept");
-    if (pith_fields_text(f, "service_tier", &tier) && strcmp(tier, "auto") != 0 &&
-        strcmp(tier, "default") != 0)
-        pith_fields_wrong(f, "service_tier", "unsupported", "must be auto or default");
-}
-
-const char *pith_openai_finish(pith_job_finish finish) {
-    static const char *const names[] = {"stop", "length", "tool_calls"};
-    return names[finish];
-}
-
-void pith_openai_end_failed(pith_exchange *exchange, bool has_begun, const pith_error *error) {
-    pith_http_error what = pith_http_error_of(error);
-    if (!has_begun) {
-        pith_exchange_fail(exchange, &what);
-        return;
-    }
-    pith_exchange_stream_event(exchange, NULL, pith_exchange_error_body(exchange, &what));
-    pith_exchange_stream_end(exchange);
-}
