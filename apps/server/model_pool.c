@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "server/embed_job.h"
 #include "server/engine_thread.h"
 #include "server/exchange_state.h"
 
@@ -26,6 +27,8 @@ struct pith_served {
     pith_served_state state;
     pith_error error; /* of the last failure */
     pith_engine_thread *thread;
+    pith_embed_thread *embed_thread; /* NULL: no vectors were asked for */
+    bool is_closing;
     pith_model *model; /* and the engine: written by its thread before READY */
     pith_engine *engine;
     pith_model_info info;
@@ -337,9 +340,20 @@ void pith_served_fail(pith_served *served, const pith_error *error) {
                              error->text);
 }
 
-/* The engine is freed by its thread, which has freed its sessions. */
+/* The engine is freed by its thread, which has freed its sessions, once no handler has the model. */
 void pith_served_close(pith_served *served) {
     pith_models *m = served->models;
+    pthread_mutex_lock(&m->lock);
+    served->is_closing = true;
+    if (served->embed_thread) pith_embed_thread_stop(served->embed_thread);
+    while (served->n_leases > 0) pthread_cond_wait(&m->changed, &m->lock); /* its jobs have some */
+    pith_embed_thread *embed_thread = served->embed_thread;
+    served->embed_thread = NULL;
+    pthread_mutex_unlock(&m->lock);
+    pith_embed_thread_free(embed_thread);
+    pthread_mutex_lock(&m->lock);
+    served->is_closing = false;
+    pthread_mutex_unlock(&m->lock);
     pith_engine_free(served->engine);
     pith_model_close(served->model);
     served->engine = NULL;
@@ -349,6 +363,59 @@ void pith_served_close(pith_served *served) {
     served->bytes = 0;
     pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- Vectors ---- */
+
+pith_embed_thread *pith_served_embed_thread(pith_served *served, pith_error *error) {
+    pith_models *m = served->models;
+    pthread_mutex_lock(&m->lock);
+    if (served->is_closing || m->is_cancelled)
+        pith_fail(error, PITH_ERROR_CANCELLED, "the server is being stopped");
+    else if (!served->embed_thread)
+        served->embed_thread = pith_embed_thread_new(served, error);
+    pith_embed_thread *thread = served->is_closing ? NULL : served->embed_thread;
+    pthread_mutex_unlock(&m->lock);
+    return thread;
+}
+
+/* Room beside what the model has already; its own replies go on, so none is waited for. */
+static bool add_room(pith_models *m, pith_served *served, uint64_t bytes, pith_error *error) {
+    pthread_mutex_lock(&m->lock);
+    for (pith_served *victim; m->taken + bytes > m->limit && (victim = find_victim(m));)
+        take_out(m, victim);
+    bool ok = m->taken + bytes <= m->limit;
+    if (ok) {
+        served->bytes += bytes;
+        m->taken += bytes;
+    }
+    pthread_mutex_unlock(&m->lock);
+    if (ok) return true;
+    pith_fail(error, PITH_ERROR_MEMORY,
+              "embeddings with '%.80s' need %.0f MiB more, which the ceiling of %.0f MiB does not "
+              "allow: give --memory or a smaller --ctx",
+              served->name, (double)bytes / 1048576.0, (double)m->limit / 1048576.0);
+    return false;
+}
+
+pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out, pith_error *error) {
+    pith_engine_options options = served->models->server->options->engine;
+    uint64_t bytes = 0;
+    options.size = sizeof options;
+    options.n_sessions = 1;
+    options.adapter_rank_limit = -1;
+    options.cache_folder = NULL;
+    options.embeddings = true;
+    pith_status status = pith_engine_bytes(served->model, &options, &bytes, error);
+    if (status != PITH_OK) return status;
+    if (!add_room(served->models, served, bytes, error)) return PITH_ERROR_MEMORY;
+    status = pith_engine_new(served->model, &options, out, error);
+    if (status == PITH_OK) return PITH_OK;
+    pthread_mutex_lock(&served->models->lock);
+    served->bytes -= bytes;
+    served->models->taken -= bytes;
+    pthread_mutex_unlock(&served->models->lock);
+    return status;
 }
 
 /* ---- Of a leased model ---- */
@@ -413,8 +480,13 @@ void pith_models_each_known(pith_models *m, bool (*each)(void *user, const pith_
 
 void pith_models_tick(pith_models *m) {
     int32_t seconds = m->server->options->idle_unload;
-    if (seconds <= 0) return;
     pthread_mutex_lock(&m->lock);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->items[i]->embed_thread) pith_embed_thread_tick(m->items[i]->embed_thread);
+    if (seconds <= 0) {
+        pthread_mutex_unlock(&m->lock);
+        return;
+    }
     uint64_t now = pith_clock_ns();
     pith_served *victim = find_victim(m);
     if (victim && !m->is_cancelled && now > victim->used_ns &&

@@ -14,6 +14,8 @@ static const pith_route routes[] = {
     {"GET", "/v1/models/*", pith_handle_model, 0, pith_openai_error},
     {"POST", "/v1/chat/completions", pith_handle_chat_completions, 0, pith_openai_error},
     {"POST", "/v1/completions", pith_handle_completions, 0, pith_openai_error},
+    {"POST", "/v1/embeddings", pith_handle_embeddings, 0, pith_openai_error},
+    {"POST", "/v1/rerank", pith_handle_rerank, 0, pith_openai_error},
     {"POST", "/tokenize", pith_handle_tokenize, 0, pith_openai_error},
     {"POST", "/detokenize", pith_handle_detokenize, 0, pith_openai_error},
     {"POST", "/apply-template", pith_handle_apply_template, 0, pith_openai_error},

@@ -31,6 +31,8 @@ json_t *pith_openai_error(const pith_http_error *what);
 
 void pith_handle_chat_completions(pith_exchange *exchange);
 void pith_handle_completions(pith_exchange *exchange);
+void pith_handle_embeddings(pith_exchange *exchange);
+void pith_handle_rerank(pith_exchange *exchange);
 void pith_handle_models(pith_exchange *exchange);
 void pith_handle_model(pith_exchange *exchange);
 void pith_handle_tokenize(pith_exchange *exchange);
