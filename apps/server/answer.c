@@ -5,6 +5,7 @@
 #include "server/answer.h"
 
 #include "base/calendar.h"
+#include "base/clock.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -26,6 +27,7 @@ static pith_answer *answer_new(pith_exchange *exchange, const pith_answer_protoc
     a->exchange = exchange;
     a->model = pith_copy_text(model, strlen(model));
     a->created = pith_calendar_now();
+    a->loaded_ns = pith_clock_ns();
     a->stream = request->stream;
     a->include_usage = request->include_usage;
     pith_server_name_reply(pith_exchange_server(exchange), protocol->id_prefix, a->id);
@@ -82,6 +84,30 @@ static bool is_gone(void *user) {
 
 /* ---- Requests ---- */
 
+/* Messages need a template, unless the request gives its text too. */
+static bool choose_prompt(pith_answer_request *request, pith_served *served, pith_error *error) {
+    pith_job_request *job = &request->job;
+    if (!job->context || pith_model_chat_template(pith_served_model(served))) return true;
+    job->context = NULL;
+    if (job->text) return true;
+    pith_fail(error, PITH_ERROR_UNSUPPORTED, "the model has no chat template: ask /v1/completions");
+    return false;
+}
+
+/* The answer is the job's, or was given. */
+static bool start_job(pith_served *served, pith_answer *a, pith_answer_request *request,
+                      pith_job_refusal *why) {
+    if (request->only_loads) {
+        pith_exchange_reply(a->exchange, 200, a->protocol->loaded(a));
+        answer_free(a);
+        return true;
+    }
+    pith_job_listener listener = {on_event, on_end, is_gone, a};
+    bool ok = pith_job_start(served, &request->job, &listener, why);
+    request->job.ids = NULL; /* the job's */
+    return ok;
+}
+
 static void start(pith_exchange *exchange, const pith_answer_protocol *protocol,
                   pith_answer_request *request) {
     pith_served *served = NULL;
@@ -89,19 +115,15 @@ static void start(pith_exchange *exchange, const pith_answer_protocol *protocol,
     if (pith_models_lease(models, request->model, exchange, &served) != PITH_LEASE_OK) return;
     pith_answer *a = NULL;
     pith_job_refusal why = {.error = {.status = PITH_OK}};
-    bool ok = false;
-    if (request->job.context && !pith_model_chat_template(pith_served_model(served)))
-        pith_fail(&why.error, PITH_ERROR_UNSUPPORTED,
-                  "the model has no chat template: ask /v1/completions");
-    else if (!(a = answer_new(exchange, protocol, request, pith_served_name(served))))
-        pith_fail_memory(&why.error, "a request", protocol->answer_bytes);
-    if (a) {
-        pith_job_listener listener = {on_event, on_end, is_gone, a};
-        ok = pith_job_start(served, &request->job, &listener, &why);
-        request->job.ids = NULL; /* the job's */
+    if (choose_prompt(request, served, &why.error)) {
+        a = answer_new(exchange, protocol, request, pith_served_name(served));
+        if (!a) pith_fail_memory(&why.error, "a request", protocol->answer_bytes);
     }
-    if (!ok) pith_job_refuse(exchange, &why);
-    if (!ok && a) answer_free(a);
+    if (a && request->keeps) pith_served_keep(served, request->keep_seconds);
+    if (!a || !start_job(served, a, request, &why)) {
+        pith_job_refuse(exchange, &why);
+        if (a) answer_free(a);
+    }
     pith_models_give_back(served);
 }
 
@@ -118,6 +140,7 @@ void pith_answer_handle(pith_exchange *exchange, const pith_answer_protocol *pro
     else
         pith_fields_refuse(&fields, exchange);
     if (request) {
+        if (protocol->release) protocol->release(request);
         pith_free(request->job.ids);
         json_decref(request->context);
         pith_json_release(request->grammar);

@@ -21,6 +21,9 @@ typedef struct pith_answer_request {
     json_t *context;   /* owned: of job.context */
     char *grammar;     /* owned: of job.grammar */
     bool stream, include_usage;
+    bool only_loads; /* nothing is to be made: `loaded` answers once the model is there */
+    bool keeps;      /* with keep_seconds: pith_served_keep */
+    int64_t keep_seconds;
 } pith_answer_request;
 
 /* The answer. A protocol's own struct may begin with it. */
@@ -30,6 +33,7 @@ typedef struct pith_answer {
     char id[64];
     char *model; /* as the answer names it */
     json_int_t created;
+    uint64_t loaded_ns; /* when the model was there */
     bool stream, include_usage, has_begun;
     pith_fold fold; /* without stream, or where the protocol folds streams too */
 } pith_answer;
@@ -40,6 +44,7 @@ struct pith_answer_protocol {
     bool folds_streams;
     /* false: the fields say what is wrong */
     bool (*read)(pith_fields *fields, pith_server *server, pith_answer_request *request);
+    void (*release)(pith_answer_request *request); /* of its own fields; may be NULL */
     /* false: without memory; may be NULL, as deinit */
     bool (*init)(pith_answer *answer, const pith_answer_request *request);
     void (*deinit)(pith_answer *answer);
@@ -48,6 +53,7 @@ struct pith_answer_protocol {
     /* the last words of a stream that fails; NULL: data: with the error's body */
     void (*stream_failed)(pith_answer *answer, const pith_http_error *what);
     json_t *(*whole)(pith_answer *answer, const pith_job_account *account);
+    json_t *(*loaded)(pith_answer *answer); /* of only_loads */
 };
 
 /* A handler: reads the body, leases the model, starts the job; refuses what is wrong. */

@@ -124,6 +124,7 @@ void pith_embed_start(pith_exchange *exchange, const pith_embed_request *r) {
                             .begun_ns = pith_clock_ns(),
                             .answer = r->answer,
                             .fields = r->fields};
+    if (r->keeps) pith_served_keep(served, r->keep_seconds);
     bool ok = add_texts(job, r, &error), is_busy = false;
     pith_embed_thread *thread = ok ? pith_served_embed_thread(served, &error) : NULL;
     if (thread && pith_embed_thread_push(thread, job)) return;

@@ -39,8 +39,9 @@ typedef struct pith_embed_request {
     const char *model; /* NULL: the first */
     const char *param; /* the field that the texts come from, for errors */
     json_t *texts;     /* borrowed list */
-    bool takes_ids, cuts;
-    int64_t dimensions; /* 0: the model's */
+    bool takes_ids, cuts, keeps;
+    int64_t keep_seconds; /* with keeps: pith_served_keep */
+    int64_t dimensions;   /* 0: the model's */
     json_t *fields;
     void (*answer)(pith_embed_job *job);
 } pith_embed_request;

@@ -41,7 +41,13 @@ void pith_models_cancel(pith_models *models);
 /* true: one of the models that the server was started with cannot be loaded. */
 bool pith_models_failed(pith_models *models, pith_error *error);
 
+/* The file of a model, for its header alone: it is never told. Released by the caller; NULL: there
+ * is none of this name. */
+char *pith_models_path(pith_models *models, const char *name);
+
 /* ---- Of a leased model ---- */
+/* How long it stays once it is idle, from now on; negative: for good. */
+void pith_served_keep(pith_served *served, int64_t seconds);
 const char *pith_served_name(const pith_served *served);
 const pith_model *pith_served_model(const pith_served *served);
 pith_engine_thread *pith_served_thread(const pith_served *served);
@@ -59,6 +65,8 @@ typedef struct pith_served_info {
     int32_t n_ctx;    /* 0: not loaded */
     int32_t n_ctx_train;
     uint64_t n_parameters, weight_bytes, bytes; /* bytes: of all that it takes while loaded */
+    int64_t keep_seconds; /* that it stays once it is idle; negative: for good */
+    double idle_seconds;
 } pith_served_info;
 /* Calls each for every model, those of the start first; the names live while it is called. Returns
  * false to end. */

@@ -10,6 +10,8 @@
  * template reads (released by the caller; NULL when something is wrong, which the fields say), and
  * whether the reply may have calls. */
 json_t *pith_openai_read_messages(pith_fields *fields, pith_job_request *request);
+/* tools, checked; borrowed, NULL: none. */
+json_t *pith_openai_read_tools(pith_fields *fields);
 /* Checks messages [n] at path and turns them into what templates read: text parts joined, tool
  * calls' arguments as objects. */
 json_t *pith_openai_convert_messages(pith_fields *fields, json_t *messages, const char *path);

@@ -178,11 +178,8 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     pith_fields_flag(f, "return_progress", &out->job.wants_progress);
     if (out->job.wants_progress && !out->stream)
         pith_fields_wrong(f, "return_progress", "invalid_value", "is for stream: true alone");
-    if (out->job.reads_calls && out->job.has_grammar)
-        pith_fields_wrong(f, "response_format", "unsupported",
-                          "and tools together are not supported: use tool_choice none");
     pith_openai_read_harmless(f);
-    out->job.reads_reasoning = !out->job.has_grammar;
+    out->job.reads_reasoning = !out->job.has_grammar || out->job.reads_calls;
     out->job.context = out->context;
     return pith_fields_close(f);
 }
