@@ -612,6 +612,10 @@ typedef struct pith_tool_options {
     const char *only; /* the one tool that may be called; NULL: every one */
     bool parallel;    /* several calls in a reply */
     bool in_thought;  /* the prompt ends with thought_begin: the reply goes on there */
+    /* A JSON schema that a reply without calls obeys; NULL: any text. With AUTO and NONE; refused
+     * (PITH_ERROR_UNSUPPORTED) for a format without marker, whose calls are JSON as well. */
+    const char *content_schema;
+    size_t content_schema_size;
 } pith_tool_options;
 
 /* The grammar of replies that may call the tools of a JSON list

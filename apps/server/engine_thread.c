@@ -100,6 +100,7 @@ static void add_account(pith_engine_thread *t, pith_run *run, const pith_generat
         a->cache_source = pith_cache_source_text(made->cache_source);
     }
     a->n_predicted += made->n_predicted;
+    a->n_reasoning += run->n_reasoning;
     a->n_drafted += made->n_drafted;
     a->n_draft_accepted += made->n_draft_accepted;
     if (made->predicted_ms > a->predicted_ms) a->predicted_ms = made->predicted_ms;
@@ -146,14 +147,16 @@ static void finish_run(pith_engine_thread *t, pith_run *run) {
     pith_generation made = {0};
     pith_error error = {0};
     pith_status status = pith_reply_result(run->reply, &made, &error);
-    if (run->text.held.failed) status = pith_fail_memory(&error, "a reply's text", 0);
+    if (run->failed) status = pith_fail_memory(&error, "a reply's text", 0);
     if (status != PITH_OK) {
         fail_run(t, run, &error);
         return;
     }
     add_account(t, run, &made);
-    pith_run_finish(run, &made);
-    end_run(t, run);
+    if (pith_run_finish(run, &made, &error))
+        end_run(t, run);
+    else
+        fail_run(t, run, &error);
 }
 
 /* ---- Sessions ---- */
@@ -193,6 +196,7 @@ static void begin_run(pith_engine_thread *t, pith_run *run, int at) {
     options.prompt_user = run;
     if (run->choice == 0) job->account.queued_ms = (double)(pith_clock_ns() - job->queued_ns) / 1e6;
     run->slot = at;
+    run->session = t->slots[at].session;
     t->slots[at].run = run;
     pthread_mutex_lock(&t->lock);
     t->n_running++;

@@ -5,7 +5,6 @@
 #ifndef PITH_APPS_SERVER_ENGINE_THREAD_H
 #define PITH_APPS_SERVER_ENGINE_THREAD_H
 
-#include "server/answer_text.h"
 #include "server/job.h"
 
 typedef struct pith_job pith_job;
@@ -15,10 +14,14 @@ typedef struct pith_run {
     pith_job *job;
     int choice;
     pith_sampler *sampler;
-    pith_reply *reply; /* NULL: not begun, or over */
-    int slot;          /* session of the engine thread */
-    pith_answer_text text;
-    json_t *logprobs; /* of tokens whose text did not come yet; NULL: none */
+    pith_reply *reply;           /* NULL: not begun, or over */
+    int slot;                    /* session of the engine thread */
+    const pith_session *session; /* that one's; NULL: not begun */
+    pith_message *message;       /* takes the text apart; NULL: all of it is the answer */
+    int n_calls;
+    size_t n_made, n_reasoning; /* tokens told so far; of them, in thoughts */
+    bool failed;                /* memory was short */
+    json_t *logprobs;           /* of tokens whose text did not come yet; NULL: none */
     bool is_over;
     struct pith_run *next; /* in the queue */
 } pith_run;
@@ -56,7 +59,7 @@ int pith_run_on_text(void *user, int32_t id, const char *text, size_t size);
 void pith_run_on_logprobs(void *user, int32_t id, double logprob, const pith_logprob *top,
                           size_t n_top);
 int pith_run_on_prompt(void *user, double fraction);
-/* Sends what was held back and FINISH. */
-void pith_run_finish(pith_run *run, const pith_generation *made);
+/* Sends what was held back and FINISH; false: without memory. */
+bool pith_run_finish(pith_run *run, const pith_generation *made, pith_error *error);
 
 #endif

@@ -66,6 +66,10 @@ const char *pith_exchange_path(const pith_exchange *e) {
     return e->path;
 }
 
+uint64_t pith_exchange_begun_ns(const pith_exchange *e) {
+    return e->begun_ns;
+}
+
 pith_span pith_exchange_body(const pith_exchange *e) {
     return (pith_span){e->body.data ? e->body.data : "", e->body.size};
 }
@@ -228,6 +232,18 @@ bool pith_exchange_stream_event(pith_exchange *e, const char *event, json_t *dat
     pith_buffer_append_text(&line, "data: ");
     pith_buffer_append_text(&line, text ? text : "");
     pith_buffer_append_text(&line, "\n\n");
+    bool ok = text && !line.failed && pith_exchange_stream_write(e, line.data, line.size);
+    pith_buffer_deinit(&line);
+    pith_json_release(text);
+    return ok;
+}
+
+bool pith_exchange_stream_line(pith_exchange *e, json_t *data) {
+    char *text = data ? pith_json_dump(data) : NULL;
+    json_decref(data);
+    pith_buffer line = {0};
+    pith_buffer_append_text(&line, text ? text : "");
+    pith_buffer_append_text(&line, "\n");
     bool ok = text && !line.failed && pith_exchange_stream_write(e, line.data, line.size);
     pith_buffer_deinit(&line);
     pith_json_release(text);

@@ -16,6 +16,8 @@ const char *pith_exchange_path(const pith_exchange *exchange);
 /* The request's header; NULL: absent. Valid until the exchange is answered. */
 const char *pith_exchange_header(pith_exchange *exchange, const char *name);
 pith_span pith_exchange_body(const pith_exchange *exchange);
+/* When its head was read, on pith_clock_ns. */
+uint64_t pith_exchange_begun_ns(const pith_exchange *exchange);
 /* Keeps the exchange beyond its answer; one release for each. */
 void pith_exchange_retain(pith_exchange *exchange);
 void pith_exchange_release(pith_exchange *exchange);
@@ -50,6 +52,8 @@ bool pith_exchange_stream_write(pith_exchange *exchange, const char *text, size_
 void pith_exchange_stream_end(pith_exchange *exchange);
 /* "data: JSON\n\n", with "event: NAME\n" before it unless event is NULL. The JSON is released. */
 bool pith_exchange_stream_event(pith_exchange *exchange, const char *event, json_t *data);
+/* The JSON and a line's end: NDJSON. The JSON is released. */
+bool pith_exchange_stream_line(pith_exchange *exchange, json_t *data);
 /* Asks the system too; costs a call of it. */
 bool pith_exchange_is_gone(pith_exchange *exchange);
 

@@ -17,7 +17,7 @@ void pith_job_free(pith_job *job) {
     if (!job) return;
     for (int i = 0; i < job->n_runs; i++) {
         pith_sampler_free(job->runs[i].sampler);
-        pith_answer_text_deinit(&job->runs[i].text);
+        pith_message_free(job->runs[i].message);
         json_decref(job->runs[i].logprobs);
     }
     for (size_t i = 0; i < PITH_JOB_MAX_STOPS; i++) pith_free(job->stops[i]);
@@ -32,8 +32,19 @@ static bool fail_memory(pith_job_refusal *why) {
     return false;
 }
 
+/* Whether the prompt ends with the mark that begins a thought. */
+static bool ends_in_thought(const pith_job *job, const pith_prompt *prompt) {
+    pith_tool_format format = {.size = sizeof format};
+    size_t size = 0;
+    const char *text = pith_prompt_text(prompt, &size);
+    (void)pith_model_tool_format(pith_served_model(job->served), &format, NULL);
+    size_t n = format.thought_begin ? strlen(format.thought_begin) : 0;
+    while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == ' ')) size--;
+    return n > 0 && size >= n && memcmp(text + size - n, format.thought_begin, n) == 0;
+}
+
 /* Ids of the rendered messages. Only the template's spans have control tokens. */
-static bool chat_ids(pith_job *job, const pith_job_request *r, bool *starts_reasoning,
+static bool chat_ids(pith_job *job, const pith_job_request *r, bool *in_thought,
                      pith_job_refusal *why) {
     const pith_model *model = pith_served_model(job->served);
     pith_prompt *prompt = NULL;
@@ -44,9 +55,7 @@ static bool chat_ids(pith_job *job, const pith_job_request *r, bool *starts_reas
     pith_json_release(json);
     if (!ok) return false;
     size_t size = 0;
-    const char *text = pith_prompt_text(prompt, &size);
-    while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == ' ')) size--;
-    *starts_reasoning = size >= 7 && memcmp(text + size - 7, "<think>", 7) == 0;
+    *in_thought = ends_in_thought(job, prompt);
     pith_prompt_text(prompt, &size);
     job->ids = pith_alloc_array(size + 2, sizeof *job->ids);
     ok = job->ids && pith_prompt_tokenize(model, prompt, job->ids, size + 2, &job->n_ids,
@@ -64,13 +73,21 @@ static bool text_ids(pith_job *job, const pith_job_request *r, pith_job_refusal 
                          &why->error) == PITH_OK;
 }
 
-static bool check_ids(const pith_job *job, pith_job_refusal *why) {
+static bool check_ids(const pith_job *job, const pith_job_request *r, pith_job_refusal *why) {
     int32_t n_ctx = pith_served_n_ctx(job->served);
     int32_t n_vocab = pith_model_describe(pith_served_model(job->served)).n_vocab;
     for (size_t i = 0; i < job->n_ids; i++) {
         if (job->ids[i] >= 0 && job->ids[i] < n_vocab) continue;
         pith_fail(&why->error, PITH_ERROR_ARGUMENT, "token id %d is outside the vocabulary of %d",
                   (int)job->ids[i], (int)n_vocab);
+        return false;
+    }
+    if (r->wanted_ctx > n_ctx) {
+        why->param = r->ctx_param;
+        pith_fail(&why->error, PITH_ERROR_LIMIT,
+                  "the context holds %d tokens, not %d: ask for less, or start the server with a "
+                  "larger --ctx",
+                  (int)n_ctx, (int)r->wanted_ctx);
         return false;
     }
     if (job->n_ids == 0) {
@@ -95,15 +112,15 @@ static bool has_strict(const json_t *tools) {
     return false;
 }
 
-/* Calls are held to their schemas where the model writes them as tool_text.c reads them. */
+/* Calls are held to their schemas, and what is no call to the schema of the answer. */
 static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought,
                        pith_job_refusal *why) {
     const pith_model *model = pith_served_model(job->served);
     pith_tool_format format = {.size = sizeof format};
-    bool is_known = pith_model_tool_format(model, &format, NULL) == PITH_OK && format.name &&
-                    strcmp(format.name, "hermes") == 0;
+    bool is_known = pith_model_tool_format(model, &format, NULL) == PITH_OK;
+    bool must = r->tool_choice == PITH_TOOLS_REQUIRED || r->has_grammar || has_strict(r->tools);
     why->param = "tool_choice";
-    if (!is_known && (r->tool_choice == PITH_TOOLS_REQUIRED || has_strict(r->tools))) {
+    if (!is_known && must) {
         pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
                   "calls cannot be enforced for this model: its template has no form of calls that "
                   "the server reads");
@@ -116,12 +133,18 @@ static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought
                                  .only = r->only_tool,
                                  .parallel = !r->single_call,
                                  .in_thought = in_thought};
+    if (r->has_grammar) {
+        options.content_schema = r->grammar;
+        options.content_schema_size = strlen(r->grammar);
+    }
     char *json = pith_json_dump(r->tools);
     if (!json) return fail_memory(why);
     why->param = "tools";
     pith_status status =
         pith_grammar_new_tools(model, json, strlen(json), &options, &job->grammar, &why->error);
     pith_json_release(json);
+    if (status != PITH_OK && strncmp(why->error.text, "the answer's", 12) == 0)
+        why->param = r->grammar_path;
     return status == PITH_OK;
 }
 
@@ -134,9 +157,23 @@ static bool make_grammar(pith_job *job, const pith_job_request *r, bool in_thoug
                             strlen(r->grammar), &job->grammar, &why->error) == PITH_OK;
 }
 
-static void tell_part(void *user, const pith_reply_part *part);
+/* What takes a reply apart: thoughts, and calls where tools were given. */
+static bool make_message(const pith_job *job, const pith_job_request *r, bool in_thought,
+                         pith_run *run, pith_error *error) {
+    const pith_model *model = pith_served_model(job->served);
+    pith_tool_format format = {.size = sizeof format};
+    if (!r->reads_reasoning) return true;
+    (void)pith_model_tool_format(model, &format, NULL);
+    if (!r->reads_calls)
+        format = (pith_tool_format){.size = sizeof format,
+                                    .thought_begin = format.thought_begin,
+                                    .thought_end = format.thought_end};
+    const pith_tool_options options = {
+        .size = sizeof options, .format = &format, .in_thought = in_thought};
+    return pith_message_new(model, &options, &run->message, error) == PITH_OK;
+}
 
-static bool make_runs(pith_job *job, const pith_job_request *r, bool starts_reasoning,
+static bool make_runs(pith_job *job, const pith_job_request *r, bool in_thought,
                       pith_job_refusal *why) {
     why->param = NULL;
     int n = r->n > 0 ? r->n : 1;
@@ -144,13 +181,12 @@ static bool make_runs(pith_job *job, const pith_job_request *r, bool starts_reas
         pith_run *run = &job->runs[job->n_runs++];
         pith_sampler_options options = r->sampler;
         options.seed += (uint64_t)i;
-        options.penalty_window = pith_served_n_ctx(job->served); /* all, as in the API */
+        if (options.penalty_window == 0)
+            options.penalty_window = pith_served_n_ctx(job->served); /* all, as in OpenAI's API */
         run->job = job;
         run->choice = i;
         run->slot = -1;
-        run->text.tell = tell_part;
-        run->text.user = run;
-        pith_answer_text_init(&run->text, r->reads_reasoning, r->reads_calls, starts_reasoning);
+        if (!make_message(job, r, in_thought, run, &why->error)) return false;
         if (r->wants_logprobs && !(run->logprobs = json_array())) return fail_memory(why);
         if (pith_sampler_new(pith_served_model(job->served), &options, &run->sampler,
                              &why->error) != PITH_OK)
@@ -172,6 +208,7 @@ static bool copy_options(pith_job *job, const pith_job_request *r, pith_job_refu
                                            .stops = (const char *const *)job->stops,
                                            .n_stops = r->n_stops,
                                            .ignore_end = r->ignore_end,
+                                           .show_control = r->reads_reasoning,
                                            .deadline_ms = r->deadline_ms,
                                            .n_logprobs = r->n_logprobs,
                                            .grammar = job->grammar};
@@ -186,7 +223,7 @@ bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_lis
         pith_free(r->ids);
         return fail_memory(why);
     }
-    bool starts_reasoning = false;
+    bool in_thought = false;
     pith_models_lease_again(served);
     job->served = served;
     job->listener = *listener;
@@ -195,18 +232,32 @@ bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_lis
     job->account.cache_source = "";
     job->ids = r->ids;
     job->n_ids = r->n_ids;
-    bool ok = r->context ? chat_ids(job, r, &starts_reasoning, why)
+    bool ok = r->context ? chat_ids(job, r, &in_thought, why)
               : r->text  ? text_ids(job, r, why)
                          : true;
     if (ok) why->param = r->context ? "messages" : "prompt";
-    ok = ok && check_ids(job, why) && make_grammar(job, r, starts_reasoning, why) &&
-         copy_options(job, r, why) && make_runs(job, r, starts_reasoning, why);
+    ok = ok && check_ids(job, r, why) && make_grammar(job, r, in_thought, why) &&
+         copy_options(job, r, why) && make_runs(job, r, in_thought, why);
     if (ok && !pith_engine_thread_push(pith_served_thread(served), job)) {
         why->is_busy = true;
         pith_fail(&why->error, PITH_ERROR_LIMIT, "too many requests wait; try again in a moment");
         ok = false;
     }
     if (!ok) pith_job_free(job);
+    return ok;
+}
+
+bool pith_job_count(pith_served *served, const pith_job_request *r, size_t *n,
+                    pith_job_refusal *why) {
+    *why = (pith_job_refusal){.error = {.status = PITH_OK}};
+    pith_job *job = pith_alloc_zero(1, sizeof *job);
+    bool in_thought = false;
+    if (!job) return fail_memory(why);
+    pith_models_lease_again(served);
+    job->served = served;
+    bool ok = r->context ? chat_ids(job, r, &in_thought, why) : text_ids(job, r, why);
+    *n = job->n_ids;
+    pith_job_free(job);
     return ok;
 }
 
@@ -226,27 +277,50 @@ void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why) {
 /* ---- From tokens to events ---- */
 
 static void send(pith_run *run, pith_job_event *event) {
+    pith_generation made = {0};
     event->choice = run->choice;
+    event->n_prompt = run->job->n_ids;
+    if (run->reply && pith_reply_result(run->reply, &made, NULL) == PITH_OK)
+        event->n_cached = made.n_cached;
     run->job->listener.on_event(run->job->listener.user, event);
 }
 
-static void tell_part(void *user, const pith_reply_part *part) {
-    pith_run *run = user;
-    pith_job_event event = {.kind = PITH_JOB_TEXT, .text = part->text, .name = part->name};
-    if (part->kind == PITH_PART_REASONING) event.kind = PITH_JOB_REASONING;
-    if (part->kind == PITH_PART_CALL) event.kind = PITH_JOB_CALL;
-    event.call = run->text.n_calls - 1;
-    if (part->kind == PITH_PART_TEXT) event.logprobs = run->logprobs;
+static void send_text(pith_run *run, pith_job_event_kind kind, const char *text, size_t size) {
+    pith_job_event event = {.kind = kind, .text = {text, size}};
+    if (size == 0) return;
+    if (kind == PITH_JOB_TEXT) event.logprobs = run->logprobs;
     send(run, &event);
-    if (run->logprobs) json_array_clear(run->logprobs); /* of marks and reasoning: not told */
+    if (run->logprobs) json_array_clear(run->logprobs); /* of marks and thoughts: not told */
+}
+
+static void send_part(pith_run *run, const pith_message_part *part) {
+    pith_tool_call call;
+    send_text(run, PITH_JOB_REASONING, part->reasoning, part->reasoning_size);
+    send_text(run, PITH_JOB_TEXT, part->content, part->content_size);
+    for (; (size_t)run->n_calls < part->n_calls; run->n_calls++) {
+        if (!pith_message_call_at(run->message, (size_t)run->n_calls, &call)) break;
+        pith_job_event event = {.kind = PITH_JOB_CALL,
+                                .text = pith_span_of(call.arguments),
+                                .name = call.name,
+                                .call = run->n_calls};
+        send(run, &event);
+        if (run->logprobs) json_array_clear(run->logprobs);
+    }
 }
 
 int pith_run_on_text(void *user, int32_t id, const char *text, size_t size) {
     pith_run *run = user;
-    (void)id;
-    pith_answer_text_push(&run->text, text, size);
-    if (run->text.held.failed) return 1;
-    return run->job->single_call && run->text.n_calls > 0;
+    pith_message_part part;
+    if (!run->message) {
+        send_text(run, PITH_JOB_TEXT, text, size);
+        return 0;
+    }
+    run->failed = pith_message_push(run->message, id, text, size, &part, NULL) != PITH_OK;
+    if (run->failed) return 1;
+    run->n_made += id >= 0;
+    if (part.reasoning_size > 0) run->n_reasoning = run->n_made;
+    send_part(run, &part);
+    return run->job->single_call && run->n_calls > 0;
 }
 
 static json_t *describe_token(const pith_model *model, int32_t id, double logprob) {
@@ -278,14 +352,39 @@ void pith_run_on_logprobs(void *user, int32_t id, double logprob, const pith_log
 
 int pith_run_on_prompt(void *user, double fraction) {
     pith_run *run = user;
-    pith_job_event event = {
-        .kind = PITH_JOB_PROGRESS, .progress = fraction, .n_prompt = run->job->n_ids};
+    pith_job_event event = {.kind = PITH_JOB_PROGRESS, .progress = fraction};
     send(run, &event);
     return 0;
 }
 
-void pith_run_finish(pith_run *run, const pith_generation *made) {
-    pith_answer_text_end(&run->text);
+/* The stop string that ended the reply: the first to be found in the text of its tokens. */
+static const char *find_stop(const pith_run *run, const pith_generation *made) {
+    const pith_session *session = run->session;
+    const pith_model *model = pith_served_model(run->job->served);
+    size_t n = session ? pith_session_length(session) : 0;
+    const char *found = NULL, *first = NULL;
+    pith_buffer text = {0};
+    for (size_t i = n > made->n_predicted ? n - made->n_predicted : 0; i < n; i++) {
+        size_t size = 0;
+        const char *piece = pith_token_text(model, pith_session_ids(session)[i], &size);
+        pith_buffer_append(&text, piece ? piece : "", size);
+    }
+    for (size_t i = 0; i < run->job->options.n_stops && text.data && !text.failed; i++) {
+        const char *at = strstr(text.data, run->job->stops[i]);
+        if (!at || (first && first <= at)) continue;
+        first = at;
+        found = run->job->stops[i];
+    }
+    pith_buffer_deinit(&text);
+    return found;
+}
+
+bool pith_run_finish(pith_run *run, const pith_generation *made, pith_error *error) {
+    pith_message_part part;
+    if (run->message) {
+        if (pith_message_finish(run->message, &part, error) != PITH_OK) return false;
+        send_part(run, &part);
+    }
     if (run->logprobs && json_array_size(run->logprobs) > 0) {
         pith_job_event rest = {.kind = PITH_JOB_TEXT, .text = {"", 0}, .logprobs = run->logprobs};
         send(run, &rest);
@@ -293,9 +392,11 @@ void pith_run_finish(pith_run *run, const pith_generation *made) {
     }
     pith_job_event event = {.kind = PITH_JOB_FINISH, .stop = made->stop};
     event.finish = PITH_FINISH_STOP;
+    if (made->stop == PITH_STOP_TEXT) event.stop_text = find_stop(run, made);
     if (made->stop == PITH_STOP_LENGTH || made->stop == PITH_STOP_CONTEXT ||
         made->stop == PITH_STOP_DEADLINE)
         event.finish = PITH_FINISH_LENGTH;
-    if (run->text.n_calls > 0) event.finish = PITH_FINISH_CALLS;
+    if (run->n_calls > 0) event.finish = PITH_FINISH_CALLS;
     send(run, &event);
+    return true;
 }

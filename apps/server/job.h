@@ -24,7 +24,9 @@ typedef struct pith_job_request {
     size_t n_ids;
     pith_sampler_options sampler; /* seed: of the first choice, counted up for the others */
     pith_logit_bias biases[PITH_JOB_MAX_BIASES];
-    int32_t max_tokens; /* 0: as many as the context holds */
+    int32_t max_tokens;    /* 0: as many as the context holds */
+    int32_t wanted_ctx;    /* tokens of context that were asked for; 0: any */
+    const char *ctx_param; /* the field that did */
     const char *stops[PITH_JOB_MAX_STOPS];
     size_t n_stops;
     bool has_grammar;
@@ -66,14 +68,16 @@ typedef struct pith_job_event {
     const char *name; /* of CALL; text is its arguments, a JSON object */
     int call;         /* its index in the choice */
     double progress;  /* 0..1 */
-    size_t n_prompt;  /* of PROGRESS */
+    size_t n_prompt, n_cached;
     pith_job_finish finish;
     pith_stop stop;
+    const char *stop_text; /* of FINISH: the stop string that ended it, or NULL; the job's */
 } pith_job_event;
 
 /* Sums over the choices; the times are those of the longest. */
 typedef struct pith_job_account {
     size_t n_prompt, n_cached, n_predicted, n_drafted, n_draft_accepted;
+    size_t n_reasoning; /* of n_predicted, in thoughts */
     double prompt_ms, predicted_ms, ttft_ms, queued_ms;
     const char *cache_source, *device;
 } pith_job_account;
@@ -96,6 +100,9 @@ typedef struct pith_job_refusal {
 } pith_job_refusal;
 bool pith_job_start(pith_served *served, pith_job_request *request,
                     const pith_job_listener *listener, pith_job_refusal *why);
+/* Tokens that the request's prompt has. */
+bool pith_job_count(pith_served *served, const pith_job_request *request, size_t *n,
+                    pith_job_refusal *why);
 /* Answers the exchange with why a job could not be started. */
 void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why);
 
@@ -103,15 +110,28 @@ void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why);
 /* temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, repeat_penalty, seed,
  * logit_bias, stop, n. What is absent gets the API's default: temperature 1, a seed of its own. */
 void pith_job_read_sampling(pith_fields *fields, pith_server *server, pith_job_request *request);
+/* A string or a list of them. */
+void pith_job_read_stops(pith_fields *fields, const char *key, pith_job_request *request);
+/* The field, or a number that no other request had. */
+void pith_job_read_seed(pith_fields *fields, pith_server *server, pith_job_request *request);
 /* {"prompt_tokens", ...} and {"cache_n", ...}. */
 json_t *pith_job_usage(const pith_job_account *account);
 json_t *pith_job_timings(const pith_job_account *account);
 
 /* ---- The whole answer ---- */
+/* Parts of a choice in the order in which they came: of the same kind together. */
+typedef struct pith_fold_part {
+    pith_job_event_kind kind; /* TEXT, REASONING or CALL */
+    size_t from, size;        /* of CALL: from is its index; else bytes of the kind's text */
+} pith_fold_part;
 typedef struct pith_fold_choice {
     pith_buffer text, reasoning;
     json_t *logprobs, *calls; /* lists or NULL; calls: {"name", "arguments"} */
+    pith_fold_part *parts;    /* [n_parts] */
+    size_t n_parts, parts_capacity;
     pith_job_finish finish;
+    pith_stop stop;
+    const char *stop_text;
 } pith_fold_choice;
 typedef struct pith_fold {
     pith_fold_choice choices[PITH_JOB_MAX_CHOICES];
@@ -120,5 +140,8 @@ typedef struct pith_fold {
 } pith_fold;
 void pith_fold_add(pith_fold *fold, const pith_job_event *event);
 void pith_fold_deinit(pith_fold *fold);
+/* The text of a part; of a call its arguments. */
+pith_span pith_fold_text(const pith_fold_choice *choice, const pith_fold_part *part);
+const char *pith_fold_call_name(const pith_fold_choice *choice, const pith_fold_part *part);
 
 #endif

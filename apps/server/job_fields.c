@@ -41,31 +41,40 @@ static void read_biases(pith_fields *f, pith_job_request *r) {
     r->sampler.n_biases = n;
 }
 
-static void read_stops(pith_fields *f, pith_job_request *r) {
-    json_t *stop = pith_fields_any(f, "stop");
+void pith_job_read_stops(pith_fields *f, const char *key, pith_job_request *r) {
+    json_t *stop = pith_fields_any(f, key);
     if (!stop) return;
     size_t n = json_is_array(stop) ? json_array_size(stop) : 1;
     if (n > PITH_JOB_MAX_STOPS) {
-        pith_fields_wrong(f, "stop", "out_of_range", "has more than %d texts", PITH_JOB_MAX_STOPS);
+        pith_fields_wrong(f, key, "out_of_range", "has more than %d texts", PITH_JOB_MAX_STOPS);
         return;
     }
     for (size_t i = 0; i < n; i++) {
         json_t *one = json_is_array(stop) ? json_array_get(stop, i) : stop;
         if (!json_is_string(one)) {
-            pith_fields_wrong(f, "stop", "invalid_type", "must be a string or an array of strings");
+            pith_fields_wrong(f, key, "invalid_type", "must be a string or an array of strings");
             return;
         }
         if (json_string_length(one) == 0) {
-            pith_fields_wrong(f, "stop", "invalid_value", "must not hold an empty text");
+            pith_fields_wrong(f, key, "invalid_value", "must not hold an empty text");
             return;
         }
         r->stops[r->n_stops++] = json_string_value(one);
     }
 }
 
+void pith_job_read_seed(pith_fields *f, pith_server *server, pith_job_request *r) {
+    int64_t seed = 0;
+    if (pith_fields_int(f, "seed", INT64_MIN, INT64_MAX, &seed))
+        r->sampler.seed = (uint64_t)seed;
+    else
+        r->sampler.seed =
+            pith_clock_ns() * 0x9E3779B97F4A7C15u + atomic_fetch_add(&server->n_ids, 1);
+}
+
 void pith_job_read_sampling(pith_fields *f, pith_server *server, pith_job_request *r) {
     pith_sampler_options *s = &r->sampler;
-    int64_t n = 1, top_k = 0, seed = 0;
+    int64_t n = 1, top_k = 0;
     s->size = sizeof *s;
     s->temperature = 1;
     pith_fields_number(f, "temperature", 0, 2, &s->temperature);
@@ -75,20 +84,18 @@ void pith_job_read_sampling(pith_fields *f, pith_server *server, pith_job_reques
     pith_fields_number(f, "presence_penalty", -2, 2, &s->presence_penalty);
     pith_fields_number(f, "repeat_penalty", 0.01, 100, &s->repeat_penalty);
     if (pith_fields_int(f, "top_k", 0, MOST_TOP_K, &top_k)) s->top_k = (int32_t)top_k;
-    if (pith_fields_int(f, "seed", INT64_MIN, INT64_MAX, &seed))
-        s->seed = (uint64_t)seed;
-    else
-        s->seed = pith_clock_ns() * 0x9E3779B97F4A7C15u + atomic_fetch_add(&server->n_ids, 1);
+    pith_job_read_seed(f, server, r);
     if (pith_fields_int(f, "n", 1, PITH_JOB_MAX_CHOICES, &n)) r->n = (int32_t)n;
     read_biases(f, r);
-    read_stops(f, r);
+    pith_job_read_stops(f, "stop", r);
 }
 
 json_t *pith_job_usage(const pith_job_account *a) {
     json_int_t prompt = (json_int_t)a->n_prompt, made = (json_int_t)a->n_predicted;
-    return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", prompt, "completion_tokens", made,
-                     "total_tokens", prompt + made, "prompt_tokens_details", "cached_tokens",
-                     (json_int_t)a->n_cached);
+    return json_pack("{s:I, s:I, s:I, s:{s:I}, s:{s:I}}", "prompt_tokens", prompt,
+                     "completion_tokens", made, "total_tokens", prompt + made,
+                     "prompt_tokens_details", "cached_tokens", (json_int_t)a->n_cached,
+                     "completion_tokens_details", "reasoning_tokens", (json_int_t)a->n_reasoning);
 }
 
 static double per_second(size_t n, double ms) {
@@ -105,45 +112,4 @@ json_t *pith_job_timings(const pith_job_account *a) {
                      per_second(a->n_predicted, a->predicted_ms), "draft_n",
                      (json_int_t)a->n_drafted, "draft_accepted_n", (json_int_t)a->n_draft_accepted,
                      "cache_source", a->cache_source, "device", a->device);
-}
-
-/* ---- The whole answer ---- */
-
-static void add_logprobs(pith_fold *fold, pith_fold_choice *choice, json_t *tokens) {
-    if (!tokens) return;
-    if (!choice->logprobs) choice->logprobs = json_array();
-    if (json_array_extend(choice->logprobs, tokens) != 0) fold->failed = true;
-}
-
-void pith_fold_add(pith_fold *fold, const pith_job_event *event) {
-    pith_fold_choice *choice = &fold->choices[event->choice];
-    if (event->choice >= fold->n) fold->n = event->choice + 1;
-    switch (event->kind) {
-    case PITH_JOB_TEXT:
-        pith_buffer_append(&choice->text, event->text.data, event->text.size);
-        add_logprobs(fold, choice, event->logprobs);
-        break;
-    case PITH_JOB_REASONING:
-        pith_buffer_append(&choice->reasoning, event->text.data, event->text.size);
-        break;
-    case PITH_JOB_CALL:
-        if (!choice->calls) choice->calls = json_array();
-        if (json_array_append_new(
-                choice->calls, json_pack("{s:s, s:o}", "name", event->name, "arguments",
-                                         pith_json_text(event->text.data, event->text.size))) != 0)
-            fold->failed = true;
-        break;
-    case PITH_JOB_FINISH: choice->finish = event->finish; break;
-    case PITH_JOB_PROGRESS: break;
-    }
-    if (choice->text.failed || choice->reasoning.failed) fold->failed = true;
-}
-
-void pith_fold_deinit(pith_fold *fold) {
-    for (int i = 0; i < PITH_JOB_MAX_CHOICES; i++) {
-        pith_buffer_deinit(&fold->choices[i].text);
-        pith_buffer_deinit(&fold->choices[i].reasoning);
-        json_decref(fold->choices[i].logprobs);
-        json_decref(fold->choices[i].calls);
-    }
 }

@@ -9,43 +9,11 @@
  * Requests whose model is not ready, or that would keep others waiting for room, are parked; every
  * change wakes all of them, and their handlers ask again. So no load starves behind a busy model.
  * Locks: `lock` covers everything here; engine threads are started and joined without it. */
-#include "server/model_pool.h"
-
 #include "base/clock.h"
 #include "base/memory.h"
-#include "server/engine_thread.h"
-#include "server/exchange_state.h"
+#include "server/model_pool_state.h"
 
 #include <string.h>
-
-struct pith_served {
-    pith_models *models;
-    char *name, *path;
-    bool is_first; /* of the models that the server was started with */
-    bool was_ready;
-    pith_served_state state;
-    pith_error error; /* of the last failure */
-    pith_engine_thread *thread;
-    pith_model *model; /* and the engine: written by its thread before READY */
-    pith_engine *engine;
-    pith_model_info info;
-    pith_engine_info engine_info;
-    int n_leases;
-    uint64_t used_ns, bytes; /* when it was given back last; what it takes, or is about to */
-    _Atomic double progress;
-};
-
-struct pith_models {
-    pith_server *server;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    pith_served **items;
-    size_t n;
-    uint64_t limit, taken; /* bytes */
-    int n_waiting;         /* loads that wait for room */
-    pith_exchange *parked;
-    atomic_bool is_cancelled;
-};
 
 /* ---- Names ---- */
 
@@ -89,10 +57,22 @@ static pith_served *find_model(pith_models *m, const char *name) {
     return find_known(m, name);
 }
 
+/* The same where a client of Ollama's has added a tag to it. */
+static pith_served *find_tagged(pith_models *m, const char *name) {
+    static const char tag[] = ":latest";
+    pith_served *served = find_model(m, name);
+    size_t n = name ? strlen(name) : 0, size = sizeof tag - 1;
+    if (served || n <= size || strcmp(name + n - size, tag) != 0) return served;
+    char *plain = pith_copy_text(name, n - size);
+    if (plain) served = find_model(m, plain);
+    pith_free(plain);
+    return served;
+}
+
 /* ---- Leases ---- */
 
 /* Under the lock. */
-static void wake_parked(pith_models *m) {
+void pith_models_wake(pith_models *m) {
     pthread_cond_broadcast(&m->changed);
     while (m->parked) {
         pith_exchange *e = m->parked;
@@ -153,7 +133,7 @@ pith_lease pith_models_lease(pith_models *m, const char *name, pith_exchange *e,
     pith_lease lease = PITH_LEASE_PARKED;
     pith_error error = {0};
     pthread_mutex_lock(&m->lock);
-    pith_served *served = find_model(m, name);
+    pith_served *served = find_tagged(m, name);
     bool is_held = served && served->state == PITH_SERVED_READY && m->n_waiting > 0;
     if (served && served->state == PITH_SERVED_FAILED && e->begun_ns < served->used_ns)
         error = served->error; /* it was tried for this request */
@@ -191,167 +171,22 @@ void pith_models_give_back(pith_served *served) {
     pthread_mutex_unlock(&m->lock);
 }
 
-/* ---- Memory ---- */
-
-/* The one that was not used for longest, of those that nobody leases. */
-static pith_served *find_victim(const pith_models *m) {
-    pith_served *victim = NULL;
-    for (size_t i = 0; i < m->n; i++) {
-        pith_served *s = m->items[i];
-        if (s->state != PITH_SERVED_READY || s->n_leases > 0) continue;
-        if (!victim || s->used_ns < victim->used_ns) victim = s;
-    }
-    return victim;
-}
-
-/* Takes it out of memory. Under the lock, which is left meanwhile. */
-static void take_out(pith_models *m, pith_served *served) {
-    pith_engine_thread *thread = served->thread;
-    served->thread = NULL;
-    served->state = PITH_SERVED_LOADING; /* nobody may have it until it is gone */
-    pthread_mutex_unlock(&m->lock);
-    pith_engine_thread_free(thread);
+char *pith_models_path(pith_models *m, const char *name) {
     pthread_mutex_lock(&m->lock);
-    served->state = PITH_SERVED_ABSENT;
-    atomic_fetch_add(&m->server->counts.unloads, 1);
-    pith_server_log_line(m->server, PITH_SERVER_LOG_INFO, "model %s was taken out of memory",
-                         served->name);
-    wake_parked(m);
-}
-
-/* What it will take, by its header. */
-static uint64_t estimate(const pith_served *served) {
-    const pith_server_options *o = served->models->server->options;
-    pith_file *file = NULL;
-    pith_fit fit = {0};
-    pith_fit_options options = {.size = sizeof options,
-                                .n_ctx = o->engine.n_ctx,
-                                .n_threads = o->engine.n_threads,
-                                .step_limit = o->engine.step_limit,
-                                .load = o->model.load,
-                                .kv_type = o->engine.kv_type,
-                                .no_probe = true,
-                                .precision = o->engine.precision};
-    uint64_t bytes = 0;
-    if (pith_file_open(served->path, &file, NULL) != PITH_OK) return 0;
-    if (pith_file_fit(file, &options, &fit, NULL) == PITH_OK)
-        bytes = fit.weight_bytes + fit.workspace_bytes + fit.other_bytes +
-                fit.kv_bytes * (uint64_t)(o->engine.n_sessions > 0 ? o->engine.n_sessions : 1);
-    if (bytes == 0) bytes = pith_file_summarize(file).total_bytes;
-    pith_file_close(file);
-    return bytes;
-}
-
-/* Under the lock, which is left meanwhile; false: the ceiling does not allow it. */
-static bool make_room(pith_models *m, pith_served *served, uint64_t bytes, pith_error *error) {
-    bool ok = bytes <= m->limit;
-    m->n_waiting++;
-    while (ok && !m->is_cancelled && m->taken + bytes > m->limit) {
-        pith_served *victim = find_victim(m);
-        if (victim)
-            take_out(m, victim);
-        else
-            pthread_cond_wait(&m->changed, &m->lock);
-    }
-    if (--m->n_waiting == 0) wake_parked(m);
-    ok = ok && !m->is_cancelled;
-    if (ok) {
-        served->bytes = bytes;
-        m->taken += bytes;
-    } else {
-        pith_fail(
-            error, m->is_cancelled ? PITH_ERROR_CANCELLED : PITH_ERROR_MEMORY,
-            "'%.80s' needs %.0f MiB with its contexts, the ceiling is %.0f MiB: give --memory, "
-            "a smaller --ctx or --parallel",
-            served->name, (double)bytes / 1048576.0, (double)m->limit / 1048576.0);
-    }
-    return ok;
-}
-
-/* ---- Loading, on the model's own thread ---- */
-
-static int on_progress(void *user, double fraction) {
-    pith_served *served = user;
-    served->progress = fraction;
-    return served->models->is_cancelled;
-}
-
-static pith_status load(pith_served *served, pith_error *error) {
-    const pith_server_options *o = served->models->server->options;
-    pith_model_options options = o->model;
-    options.size = sizeof options;
-    options.progress = on_progress;
-    options.progress_user = served;
-    pith_engine_options engine = o->engine;
-    engine.size = sizeof engine;
-    pith_status status = pith_model_open(served->path, &options, &served->model, error);
-    if (status == PITH_OK) status = pith_engine_new(served->model, &engine, &served->engine, error);
-    if (status != PITH_OK) return status;
-    served->info = pith_model_describe(served->model);
-    served->engine_info = pith_engine_describe(served->engine);
-    return PITH_OK;
-}
-
-bool pith_served_open(pith_served *served, pith_error *error) {
-    pith_models *m = served->models;
-    uint64_t bytes = estimate(served);
-    pthread_mutex_lock(&m->lock);
-    served->bytes = 0;
-    bool ok = make_room(m, served, bytes, error);
+    pith_served *served = find_tagged(m, name);
+    char *path = served ? pith_copy_text(served->path, strlen(served->path)) : NULL;
     pthread_mutex_unlock(&m->lock);
-    if (ok && load(served, error) == PITH_OK) return true;
-    pith_served_close(served);
-    return false;
-}
-
-void pith_served_ready(pith_served *served) {
-    pith_models *m = served->models;
-    uint64_t bytes = served->engine_info.kv_bytes + served->engine_info.workspace_bytes +
-                     served->engine_info.cache_bytes + served->info.weight_bytes;
-    pthread_mutex_lock(&m->lock);
-    while (!served->thread) pthread_cond_wait(&m->changed, &m->lock);
-    if (bytes > served->bytes) { /* the estimate knows of the vocabulary too */
-        m->taken += bytes - served->bytes;
-        served->bytes = bytes;
-    }
-    served->used_ns = pith_clock_ns();
-    served->state = PITH_SERVED_READY;
-    served->was_ready = true;
-    wake_parked(m);
-    pthread_mutex_unlock(&m->lock);
-    atomic_fetch_add(&m->server->counts.loads, 1);
-    pith_server_log_line(m->server, PITH_SERVER_LOG_INFO, "model %s was loaded", served->name);
-}
-
-void pith_served_fail(pith_served *served, const pith_error *error) {
-    pith_models *m = served->models;
-    pthread_mutex_lock(&m->lock);
-    served->error = *error;
-    served->used_ns = pith_clock_ns();
-    served->state = PITH_SERVED_FAILED;
-    wake_parked(m);
-    pthread_mutex_unlock(&m->lock);
-    bool is_fatal = served->is_first && !served->was_ready; /* told when the server ends */
-    if (!m->is_cancelled && !is_fatal)
-        pith_server_log_line(m->server, PITH_SERVER_LOG_ERROR, "model %s: %s", served->name,
-                             error->text);
-}
-
-/* The engine is freed by its thread, which has freed its sessions. */
-void pith_served_close(pith_served *served) {
-    pith_models *m = served->models;
-    pith_engine_free(served->engine);
-    pith_model_close(served->model);
-    served->engine = NULL;
-    served->model = NULL;
-    pthread_mutex_lock(&m->lock);
-    m->taken -= served->bytes;
-    served->bytes = 0;
-    pthread_cond_broadcast(&m->changed);
-    pthread_mutex_unlock(&m->lock);
+    return path;
 }
 
 /* ---- Of a leased model ---- */
+
+void pith_served_keep(pith_served *served, int64_t seconds) {
+    pthread_mutex_lock(&served->models->lock);
+    served->keeps = true;
+    served->keep_seconds = seconds;
+    pthread_mutex_unlock(&served->models->lock);
+}
 
 const char *pith_served_name(const pith_served *served) {
     return served->name;
@@ -405,6 +240,11 @@ void pith_models_each_known(pith_models *m, bool (*each)(void *user, const pith_
             info.n_parameters = s->info.n_parameters;
             info.weight_bytes = s->info.weight_bytes;
             info.bytes = s->bytes;
+            info.keep_seconds = s->keeps ? s->keep_seconds
+                                : m->server->options->idle_unload > 0
+                                    ? m->server->options->idle_unload
+                                    : -1;
+            info.idle_seconds = s->n_leases > 0 ? 0 : (double)(pith_clock_ns() - s->used_ns) * 1e-9;
         }
         if (!each(user, &info)) break;
     }
@@ -412,14 +252,10 @@ void pith_models_each_known(pith_models *m, bool (*each)(void *user, const pith_
 }
 
 void pith_models_tick(pith_models *m) {
-    int32_t seconds = m->server->options->idle_unload;
-    if (seconds <= 0) return;
     pthread_mutex_lock(&m->lock);
-    uint64_t now = pith_clock_ns();
-    pith_served *victim = find_victim(m);
-    if (victim && !m->is_cancelled && now > victim->used_ns &&
-        now - victim->used_ns > (uint64_t)seconds * 1000000000u)
-        take_out(m, victim);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->items[i]->embed_thread) pith_embed_thread_tick(m->items[i]->embed_thread);
+    pith_models_take_out_idle(m);
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -428,7 +264,7 @@ void pith_models_cancel(pith_models *m) {
     m->is_cancelled = true;
     for (size_t i = 0; i < m->n; i++)
         if (m->items[i]->thread) pith_engine_thread_stop(m->items[i]->thread);
-    wake_parked(m);
+    pith_models_wake(m);
     pthread_mutex_unlock(&m->lock);
 }
 

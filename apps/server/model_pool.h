@@ -9,6 +9,7 @@
 
 typedef struct pith_served pith_served; /* one model by its name */
 typedef struct pith_engine_thread pith_engine_thread;
+typedef struct pith_embed_thread pith_embed_thread;
 
 typedef enum pith_served_state {
     PITH_SERVED_ABSENT,  /* not loaded */
@@ -32,17 +33,26 @@ pith_lease pith_models_lease(pith_models *models, const char *name, pith_exchang
                              pith_served **out);
 void pith_models_lease_again(pith_served *served); /* of one that is leased */
 void pith_models_give_back(pith_served *served);
-/* Takes out what was idle for too long. Call it now and then. */
+/* Takes out what was idle for too long; stops vectors that nobody waits for. Call it a few times a
+ * second. */
 void pith_models_tick(pith_models *models);
 /* No more loads; everything that runs is cancelled, parked exchanges are refused. */
 void pith_models_cancel(pith_models *models);
 /* true: one of the models that the server was started with cannot be loaded. */
 bool pith_models_failed(pith_models *models, pith_error *error);
 
+/* The file of a model, for its header alone: it is never told. Released by the caller; NULL: there
+ * is none of this name. */
+char *pith_models_path(pith_models *models, const char *name);
+
 /* ---- Of a leased model ---- */
+/* How long it stays once it is idle, from now on; negative: for good. */
+void pith_served_keep(pith_served *served, int64_t seconds);
 const char *pith_served_name(const pith_served *served);
 const pith_model *pith_served_model(const pith_served *served);
 pith_engine_thread *pith_served_thread(const pith_served *served);
+/* Made when it is first asked for; NULL with a message. */
+pith_embed_thread *pith_served_embed_thread(pith_served *served, pith_error *error);
 int32_t pith_served_n_ctx(const pith_served *served);
 const char *pith_served_backend(const pith_served *served);
 
@@ -55,6 +65,8 @@ typedef struct pith_served_info {
     int32_t n_ctx;    /* 0: not loaded */
     int32_t n_ctx_train;
     uint64_t n_parameters, weight_bytes, bytes; /* bytes: of all that it takes while loaded */
+    int64_t keep_seconds; /* that it stays once it is idle; negative: for good */
+    double idle_seconds;
 } pith_served_info;
 /* Calls each for every model, those of the start first; the names live while it is called. Returns
  * false to end. */
@@ -70,6 +82,8 @@ bool pith_served_open(pith_served *served, pith_error *error);
 void pith_served_ready(pith_served *served);
 void pith_served_fail(pith_served *served, const pith_error *error);
 void pith_served_close(pith_served *served);
+/* For embed_thread.c: an engine for vectors, which the ceiling allows. */
+pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out, pith_error *error);
 pith_engine *pith_served_engine(const pith_served *served);
 pith_server *pith_served_server(const pith_served *served);
 

@@ -3,6 +3,7 @@
  * read.
  * Invariant: text of a message stays a value of the template's context: whatever it spells, it
  * becomes plain tokens (pith_prompt). Parts that are no text are refused. */
+#include "server/chat_context.h"
 #include "server/openai.h"
 
 #include <stdio.h>
@@ -73,13 +74,7 @@ static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *
     }
     pith_fields_close(&in);
     if (!pith_fields_leave(message, &in)) return;
-    json_t *object = json_loads(arguments, 0, NULL);
-    if (!json_is_object(object)) {
-        json_decref(object);
-        object = json_string(arguments);
-    }
-    json_array_append_new(calls, json_pack("{s:s, s:s, s:{s:s, s:o}}", "id", id, "type", "function",
-                                           "function", "name", name, "arguments", object));
+    pith_chat_add_call(calls, id, name, pith_chat_arguments(arguments));
 }
 
 static void copy_text(pith_fields *in, const char *key, json_t *out) {
@@ -172,6 +167,16 @@ static void check_tool(pith_fields *f, json_t *tool, size_t at) {
     pith_fields_leave(f, &in);
 }
 
+json_t *pith_openai_read_tools(pith_fields *f) {
+    json_t *tools = NULL, *tool;
+    size_t i;
+    if (!pith_fields_array(f, "tools", &tools)) return NULL;
+    json_array_foreach(tools, i, tool) {
+        check_tool(f, tool, i);
+    }
+    return tools;
+}
+
 /* {"type": "function", "function": {"name"}} */
 static void read_named_choice(pith_fields *f, json_t *choice, pith_job_request *request) {
     const char *type = "";
@@ -212,16 +217,11 @@ static bool wants_tools(pith_fields *f, bool has_tools, pith_job_request *reques
 /* ---- The context of the template ---- */
 
 json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
-    json_t *messages = NULL, *list = NULL, *tools = NULL, *tool, *more = NULL;
+    json_t *messages = NULL, *list = NULL, *more = NULL;
     bool parallel = true;
-    size_t i;
     if (pith_fields_require(f, "messages") && pith_fields_array(f, "messages", &messages))
         list = pith_openai_convert_messages(f, messages, "messages");
-    if (pith_fields_array(f, "tools", &tools)) {
-        json_array_foreach(tools, i, tool) {
-            check_tool(f, tool, i);
-        }
-    }
+    json_t *tools = pith_openai_read_tools(f);
     request->reads_calls = wants_tools(f, json_array_size(tools) > 0, request);
     if (request->reads_calls) request->tools = tools;
     pith_fields_flag(f, "parallel_tool_calls", &parallel);
@@ -231,37 +231,5 @@ json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
         json_decref(list);
         return NULL;
     }
-    json_t *context = more ? json_deep_copy(more) : json_object();
-    json_object_set_new(context, "messages", list);
-    json_object_set_new(context, "add_generation_prompt", json_true());
-    if (request->reads_calls) json_object_set(context, "tools", tools);
-    return context;
-}
-
-void pith_openai_read_harmless(pith_fields *f) {
-    static const char *const names[] = {"user", "metadata", "safety_identifier",
-                                        "prompt_cache_key"};
-    bool store = false;
-    const char *tier = "auto";
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) pith_fields_harmless(f, names[i]);
-    if (pith_fields_flag(f, "store", &store) && store)
-        pith_fields_wrong(f, "store", "unsupported", "true is not supported: nothing is kept");
-    if (pith_fields_text(f, "service_tier", &tier) && strcmp(tier, "auto") != 0 &&
-        strcmp(tier, "default") != 0)
-        pith_fields_wrong(f, "service_tier", "unsupported", "must be auto or default");
-}
-
-const char *pith_openai_finish(pith_job_finish finish) {
-    static const char *const names[] = {"stop", "length", "tool_calls"};
-    return names[finish];
-}
-
-void pith_openai_end_failed(pith_exchange *exchange, bool has_begun, const pith_error *error) {
-    pith_http_error what = pith_http_error_of(error);
-    if (!has_begun) {
-        pith_exchange_fail(exchange, &what);
-        return;
-    }
-    pith_exchange_stream_event(exchange, NULL, pith_exchange_error_body(exchange, &what));
-    pith_exchange_stream_end(exchange);
+    return pith_chat_context(list, request->reads_calls ? tools : NULL, more);
 }

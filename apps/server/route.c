@@ -14,9 +14,22 @@ static const pith_route routes[] = {
     {"GET", "/v1/models/*", pith_handle_model, 0, pith_openai_error},
     {"POST", "/v1/chat/completions", pith_handle_chat_completions, 0, pith_openai_error},
     {"POST", "/v1/completions", pith_handle_completions, 0, pith_openai_error},
+    {"POST", "/v1/embeddings", pith_handle_embeddings, 0, pith_openai_error},
+    {"POST", "/v1/rerank", pith_handle_rerank, 0, pith_openai_error},
     {"POST", "/tokenize", pith_handle_tokenize, 0, pith_openai_error},
     {"POST", "/detokenize", pith_handle_detokenize, 0, pith_openai_error},
     {"POST", "/apply-template", pith_handle_apply_template, 0, pith_openai_error},
+    {"POST", "/v1/responses", pith_handle_responses, 0, pith_openai_error},
+    {"POST", "/v1/messages", pith_handle_messages, 0, pith_anthropic_error},
+    {"POST", "/v1/messages/count_tokens", pith_handle_count_tokens, 0, pith_anthropic_error},
+    {"POST", "/api/chat", pith_handle_ollama_chat, 0, pith_ollama_error},
+    {"POST", "/api/generate", pith_handle_ollama_generate, 0, pith_ollama_error},
+    {"POST", "/api/embed", pith_handle_ollama_embed, 0, pith_ollama_error},
+    {"POST", "/api/embeddings", pith_handle_ollama_embeddings, 0, pith_ollama_error},
+    {"GET", "/api/tags", pith_handle_ollama_tags, 0, pith_ollama_error},
+    {"GET", "/api/ps", pith_handle_ollama_ps, 0, pith_ollama_error},
+    {"POST", "/api/show", pith_handle_ollama_show, 0, pith_ollama_error},
+    {"GET", "/api/version", pith_handle_ollama_version, 0, pith_ollama_error},
 };
 enum { N_ROUTES = sizeof routes / sizeof routes[0] };
 
@@ -44,6 +57,7 @@ pith_error_shape pith_route_shape(const char *path) {
     char allow[64];
     const pith_route *get = pith_route_find("GET", path, allow);
     const pith_route *post = pith_route_find("POST", path, allow);
+    if (!get && !post && strncmp(path, "/api/", 5) == 0) return pith_ollama_error;
     return get ? get->error_shape : post ? post->error_shape : pith_openai_error;
 }
 

@@ -28,9 +28,27 @@ pith_error_shape pith_route_shape(const char *path);
 
 /* {"error": {"message", "type", "param", "code"}} */
 json_t *pith_openai_error(const pith_http_error *what);
+/* {"error": "..."} */
+json_t *pith_ollama_error(const pith_http_error *what);
 
+/* {"type": "error", "error": {"type", "message"}} */
+json_t *pith_anthropic_error(const pith_http_error *what);
+
+void pith_handle_messages(pith_exchange *exchange);
+void pith_handle_count_tokens(pith_exchange *exchange);
+void pith_handle_responses(pith_exchange *exchange);
 void pith_handle_chat_completions(pith_exchange *exchange);
 void pith_handle_completions(pith_exchange *exchange);
+void pith_handle_embeddings(pith_exchange *exchange);
+void pith_handle_rerank(pith_exchange *exchange);
+void pith_handle_ollama_chat(pith_exchange *exchange);
+void pith_handle_ollama_generate(pith_exchange *exchange);
+void pith_handle_ollama_embed(pith_exchange *exchange);
+void pith_handle_ollama_embeddings(pith_exchange *exchange);
+void pith_handle_ollama_tags(pith_exchange *exchange);
+void pith_handle_ollama_ps(pith_exchange *exchange);
+void pith_handle_ollama_show(pith_exchange *exchange);
+void pith_handle_ollama_version(pith_exchange *exchange);
 void pith_handle_models(pith_exchange *exchange);
 void pith_handle_model(pith_exchange *exchange);
 void pith_handle_tokenize(pith_exchange *exchange);

@@ -72,12 +72,17 @@ pith_status pith_grammar_new_tools(const pith_model *model, const char *tools_js
                          size, PITH_GRAMMAR_MAX_TEXT);
     status = take_options(model, options, &full, &format, error);
     if (status != PITH_OK) return status;
+    if (full.content_schema_size > PITH_GRAMMAR_MAX_TEXT)
+        return pith_fail(error, PITH_ERROR_LIMIT,
+                         "the answer's schema has %zu bytes; at most %d are read",
+                         full.content_schema_size, PITH_GRAMMAR_MAX_TEXT);
     pith_grammar_tokens tokens = {model->tokenizer, find_mark};
     pith_tool_rules rules = {.format = &format,
                              .choice = full.choice,
                              .only = full.only,
                              .parallel = full.parallel,
                              .in_thought = full.in_thought,
+                             .content_schema = {full.content_schema, full.content_schema_size},
                              .tokens = &tokens};
     return pith_grammar_from_tools(tools_json, size, &rules, out, error);
 }

@@ -92,9 +92,10 @@ pith_grammar_node pith_grammar_add_regex(pith_grammar_builder *builder, const ch
 typedef struct pith_tool_rules {
     const pith_tool_format *format; /* strings may be NULL */
     pith_tool_choice choice;
-    const char *only; /* the one tool that may be called; NULL: every one */
-    bool parallel;    /* several calls, at most PITH_TOOL_MAX_CALLS */
-    bool in_thought;  /* the text begins within a thought */
+    const char *only;         /* the one tool that may be called; NULL: every one */
+    bool parallel;            /* several calls, at most PITH_TOOL_MAX_CALLS */
+    bool in_thought;          /* the text begins within a thought */
+    pith_span content_schema; /* that replies without calls obey; data NULL: any text */
     /* Which parts of the format's strings are tokens of the vocabulary that are written as one;
      * NULL: all is text. */
     const pith_grammar_tokens *tokens;

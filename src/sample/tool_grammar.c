@@ -243,13 +243,30 @@ static pith_grammar_node write_text_without_thought(tool_writer *w) {
     return node;
 }
 
+/* What is no call, when it has to be JSON of a schema. A marker cannot begin a call in there, for
+ * strings escape the quotes that a call needs. */
+static pith_grammar_node write_content(tool_writer *w) {
+    json_t *schema = NULL;
+    pith_error reason = {0};
+    pith_status status =
+        pith_schema_read(w->rules->content_schema, "the answer's schema", &schema, &reason);
+    pith_grammar_node node = 0;
+    if (status == PITH_OK)
+        node = pith_schema_part(&w->text, schema, false, "the answer's schema, ", &reason);
+    if (reason.status != PITH_OK && w->status == PITH_OK)
+        w->status = pith_fail(w->error, reason.status, "%s", reason.text);
+    return node;
+}
+
 /* Text and calls as the choice has them. */
 static pith_grammar_node write_body(tool_writer *w, pith_grammar_node text_node,
                                     pith_grammar_node calls) {
     pith_json_text *text = &w->text;
-    if (w->rules->choice == PITH_TOOLS_NONE) return text_node;
+    bool is_json = w->rules->content_schema.data != NULL;
     if (w->rules->choice == PITH_TOOLS_REQUIRED) return calls;
-    if (w->format.marker[0] == 0) return pith_json_write_either(text, text_node, calls);
+    if (is_json) text_node = write_content(w);
+    if (w->rules->choice == PITH_TOOLS_NONE) return text_node;
+    if (is_json || w->format.marker[0] == 0) return pith_json_write_either(text, text_node, calls);
     return pith_json_write_two(text, text_node, pith_grammar_repeat(text->builder, calls, 0, 1));
 }
 
@@ -299,6 +316,12 @@ static pith_status take_format(tool_writer *w, const pith_tool_format *given, pi
                              "tools: a string of the format has %zu bytes, at most %d are allowed",
                              strlen(*marks[i]), MOST_MARK);
     }
+    if (f->marker[0] == 0 && w->rules->content_schema.data != NULL &&
+        w->rules->choice == PITH_TOOLS_AUTO)
+        return pith_fail(error, PITH_ERROR_UNSUPPORTED,
+                         "the answer's schema: calls of format %s are JSON too, and could not be "
+                         "told from the answer",
+                         f->name);
     if (f->arguments == NULL && f->middle[0] == 0)
         return pith_fail(
             error, PITH_ERROR_ARGUMENT,

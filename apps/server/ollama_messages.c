@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Messages of Ollama's API: {role, content, thinking, images, tool_calls, tool_name}. Images are
+ * refused: no model here sees. */
+#include "server/ollama.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_role(const char *role) {
+    static const char *const roles[] = {"system", "user", "assistant", "tool"};
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
+        if (strcmp(role, roles[i]) == 0) return true;
+    return false;
+}
+
+/* {"id", "type", "function": {"name", "description", "arguments": {...}, "index"}} */
+static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *calls) {
+    char path[PITH_FIELDS_PATH];
+    const char *name = "", *id = "";
+    json_t *function = NULL, *arguments = NULL;
+    pith_fields in, inner;
+    snprintf(path, sizeof path, "%.50s.tool_calls[%zu]", message->path, at);
+    if (!pith_fields_enter(message, call, path, &in)) return;
+    pith_fields_text(&in, "id", &id);
+    pith_fields_harmless(&in, "type");
+    if (pith_fields_require(&in, "function") && pith_fields_object(&in, "function", &function)) {
+        pith_fields_init(&inner, function, "");
+        snprintf(inner.path, sizeof inner.path, "%.70s.function", path);
+        if (pith_fields_require(&inner, "name")) pith_fields_text(&inner, "name", &name);
+        pith_fields_object(&inner, "arguments", &arguments);
+        pith_fields_harmless(&inner, "index");
+        pith_fields_harmless(&inner, "description");
+        pith_fields_close(&inner);
+        pith_fields_leave(&in, &inner);
+    }
+    pith_fields_close(&in);
+    if (pith_fields_leave(message, &in))
+        pith_chat_add_call(calls, id, name, arguments ? json_incref(arguments) : json_object());
+}
+
+static void copy_text(pith_fields *in, const char *key, const char *as, json_t *out) {
+    const char *text = NULL;
+    if (pith_fields_text(in, key, &text)) json_object_set_new(out, as, json_string(text));
+}
+
+static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *list) {
+    char path[PITH_FIELDS_PATH];
+    const char *role = "", *content = "";
+    json_t *calls = NULL, *call, *images = NULL;
+    size_t i;
+    pith_fields in;
+    snprintf(path, sizeof path, "messages[%zu]", at);
+    if (!pith_fields_enter(f, message, path, &in)) return;
+    if (pith_fields_require(&in, "role")) pith_fields_text(&in, "role", &role);
+    if (role[0] && !is_role(role))
+        pith_fields_wrong(&in, "role", "invalid_value",
+                          "must be system, user, assistant or tool, not '%.40s'", role);
+    pith_fields_array(&in, "tool_calls", &calls);
+    if (!pith_fields_text(&in, "content", &content) && !calls) pith_fields_require(&in, "content");
+    if (pith_fields_array(&in, "images", &images) && json_array_size(images) > 0)
+        pith_fields_wrong(&in, "images", "unsupported", "are not supported: no model here sees");
+    json_t *out = json_pack("{s:s, s:s}", "role", role, "content", content);
+    copy_text(&in, "thinking", "reasoning_content", out);
+    copy_text(&in, "tool_name", "name", out);
+    copy_text(&in, "tool_call_id", "tool_call_id", out);
+    json_t *converted = calls ? json_array() : NULL;
+    json_array_foreach(calls, i, call) {
+        convert_call(&in, call, i, converted);
+    }
+    if (converted) json_object_set_new(out, "tool_calls", converted);
+    pith_fields_close(&in);
+    pith_fields_leave(f, &in);
+    json_array_append_new(list, out);
+}
+
+json_t *pith_ollama_convert_messages(pith_fields *f, json_t *messages) {
+    json_t *list = json_array(), *message;
+    size_t i;
+    json_array_foreach(messages, i, message) {
+        if (!f->failed) convert_message(f, message, i, list);
+    }
+    if (!f->failed) return list;
+    json_decref(list);
+    return NULL;
+}

@@ -1,0 +1,539 @@
+#!/usr/bin/env python3
+"""The protocols of `pith serve` beside OpenAI's chat: embeddings, ranking, Ollama's and Anthropic's API, responses, adapters, fairness.
+    tests/cli/test_protocols.py PITH_PROGRAM [WORD ...]       runs the cases whose name has one of the WORDs
+Ends with "N passed, N failed, N skipped"."""
+import base64
+import contextlib
+import json
+import math
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import test_serve
+from case_runner import MODELS, Skip, default_model, expect, run_cases
+from test_serve import CHAT, PLAIN, chat, plain, serving, tiny_model
+
+EMBED, RANK = "/v1/embeddings", "/v1/rerank"
+
+
+def refused(server, path, body, param, code=None, status=400):
+    """The field is named, in the shape of OpenAI's API."""
+    error = server.post(path, body, status)["error"]
+    expect(error["param"] == param and (code is None or error["code"] == code), path, body, error)
+    return error
+
+
+# ---- Vectors --------------------------------------------------------------------------------------------------------------------------
+
+def vector_of(server, text):
+    return server.post(EMBED, {"input": text})["data"][0]["embedding"]
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b))
+
+
+def case_a_vector_is_what_embed_makes_of_the_text():
+    texts = ["hello", "another text"]
+    run = subprocess.run([PROGRAM, "embed", "-m", tiny_model(), "--json", *texts], capture_output=True, timeout=300, check=True)
+    own = json.loads(run.stdout)["embeddings"]
+    with serving() as server:
+        answer = server.post(EMBED, {"input": texts, "model": "tiny", "user": "me"})
+        expect(answer["object"] == "list" and answer["model"] == "tiny" and [d["index"] for d in answer["data"]] == [0, 1], answer)
+        for made, wanted in zip(answer["data"], own):
+            expect(max(abs(x - y) for x, y in zip(made["embedding"], wanted)) < 1e-6 and len(made["embedding"]) == len(wanted))
+            expect(abs(dot(made["embedding"], made["embedding"]) - 1) < 1e-5, "its length is not 1")
+        ids = [server.post("/tokenize", {"content": text, "add_special": True})["tokens"] for text in texts]
+        expect(answer["usage"] == {"prompt_tokens": sum(map(len, ids)), "total_tokens": sum(map(len, ids))}, answer["usage"], ids)
+        expect(server.post(EMBED, {"input": ids})["data"] == answer["data"], "ids give other vectors than their text")
+        expect(server.post(EMBED, {"input": ids[0]})["data"] == answer["data"][:1])
+        packed = server.post(EMBED, {"input": texts, "encoding_format": "base64"})["data"]
+        for made, plain_one in zip(packed, answer["data"]):
+            data = base64.b64decode(made["embedding"], validate=True)
+            expect(len(data) == 4 * len(own[0]))
+            values = struct.unpack(f"<{len(own[0])}f", data)
+            expect(max(abs(x - y) for x, y in zip(values, plain_one["embedding"])) < 1e-7)
+        expect(server.post(EMBED, {"input": "hello", "dimensions": len(own[0])})["data"] == answer["data"][:1])
+
+
+def case_a_wrong_input_of_vectors_is_named():
+    with serving("--ctx", 256) as server:
+        for body, param in (({}, "input"), ({"input": []}, "input"), ({"input": [1, "a"]}, "input"), ({"input": {"a": 1}}, "input"), ({"input": [99999]}, "input"),
+                            ({"input": "a", "dimensions": 3}, "dimensions"), ({"input": "a", "encoding_format": "hex"}, "encoding_format"),
+                            ({"input": "a", "more": 1}, "more"), ({"input": "a" * 300}, "input"), ({"input": [[]]}, "input"), ({"input": [""]}, "input")):
+            refused(server, EMBED, body, param)
+        server.post(EMBED, {"input": "a"}, 200)
+        server.post(EMBED, {"input": "a", "model": "nobody"}, 404)
+
+
+def case_documents_are_ranked_by_likeness():
+    with serving() as server:
+        documents = ["the cat", "hello world", {"text": "a dog"}, "hello worlds"]
+        answer = server.post(RANK, {"query": "hello world", "documents": documents, "return_documents": True})
+        results = answer["results"]
+        expect(answer["method"] == "embedding_similarity" and sorted(r["index"] for r in results) == [0, 1, 2, 3], answer)
+        expect(results[0]["index"] == 1 and abs(results[0]["relevance_score"] - 1) < 1e-5 and results[0]["document"] == {"text": "hello world"}, results)
+        scores = [r["relevance_score"] for r in results]
+        expect(scores == sorted(scores, reverse=True), scores)
+        query = vector_of(server, "hello world")
+        for r in results:
+            text = documents[r["index"]] if r["index"] != 2 else "a dog"
+            expect(abs(dot(query, vector_of(server, text)) - r["relevance_score"]) < 1e-5, r)
+        expect(len(server.post(RANK, {"query": "x", "documents": ["a", "b"], "top_n": 1})["results"]) == 1)
+        for body, param in (({"documents": ["a"]}, "query"), ({"query": "a"}, "documents"), ({"query": "a", "documents": []}, "documents"),
+                            ({"query": "a", "documents": [1]}, "documents[0]"), ({"query": "a", "documents": ["b"], "top_n": 0}, "top_n"),
+                            ({"query": "a", "documents": ["b"], "rank_fields": ["x"]}, "rank_fields"), ({"query": "a", "documents": [""]}, "documents")):
+            refused(server, RANK, body, param)
+
+
+def case_vectors_and_replies_are_made_at_once():
+    with serving("--exact", "--parallel", 2) as server:
+        alone, vector = server.post(CHAT, chat("hello"))["choices"], vector_of(server, "words " * 50)
+        seen = []
+        work = [threading.Thread(target=lambda: seen.append(server.post(CHAT, chat("hello"))["choices"] == alone)) for _ in range(6)]
+        work += [threading.Thread(target=lambda: seen.append(vector_of(server, "words " * 50) == vector)) for _ in range(6)]
+        for thread in work:
+            thread.start()
+        for thread in work:
+            thread.join()
+        expect(seen == [True] * 12, seen)
+
+
+def case_a_client_that_leaves_ends_its_vectors():
+    with serving("--ctx", 32768) as server:
+        server.post(EMBED, {"input": "warm"})
+        client = test_serve.send_raw(server, test_serve.request(EMBED, {"input": ["word " * 6000] * 40}))
+        time.sleep(0.3)
+        client.close()
+        start = time.monotonic()
+        server.post(EMBED, {"input": "next"})
+        expect(time.monotonic() - start < 3, "the next one waited", time.monotonic() - start, "s")
+        expect(server.metric("replies_cancelled_total") == 1)
+
+
+def case_vectors_need_room_below_the_ceiling():
+    with serving("--ctx", 512, "--parallel", 1) as server:
+        server.post(CHAT, chat("x"))
+        need = server.metric("model_bytes")
+        server.post(EMBED, {"input": "x"})
+        expect(server.metric("model_bytes") > need)
+    with serving("--ctx", 512, "--parallel", 1, "--memory", int(need * 1.01)) as server:
+        server.post(CHAT, chat("x"))
+        status, _, text = server.ask("POST", EMBED, {"input": "x"})
+        expect(status == 503 and b"ceiling" in text, status, text)
+        server.post(CHAT, chat("x"))
+
+
+# ---- Ollama ---------------------------------------------------------------------------------------------------------------------------
+
+GENERATE, TALK = "/api/generate", "/api/chat"
+TOOL_MODEL = "qwen-0.5b-q4_k_m.gguf"  # its template has a form of calls
+
+
+def lines(server, path, body):
+    """The objects of a stream of lines."""
+    status, headers, text = server.ask("POST", path, body)
+    expect(status == 200 and headers["Content-Type"] == "application/x-ndjson", status, text)
+    return [json.loads(line) for line in text.decode().splitlines()]
+
+
+def talk(text, **more):
+    return dict({"model": "tiny", "messages": [{"role": "user", "content": text}], "options": {"temperature": 0, "num_predict": 24}}, **more)
+
+
+def generate(text, **more):
+    return dict({"model": "tiny", "prompt": text, "options": {"temperature": 0, "num_predict": 24}}, **more)
+
+
+TIMES = ("created_at", "total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+
+
+def fold_lines(parts):
+    """The whole answer that a stream's lines make."""
+    whole = {k: v for k, v in parts[-1].items() if k not in TIMES}
+    expect(parts[-1]["done"] and not any(p["done"] for p in parts[:-1]), "done comes once, at the end", parts)
+    for part in parts:
+        for source, target in ((part, whole), (part.get("message", {}), whole.get("message", {}))):
+            for key in ("response", "thinking", "content"):
+                if key in source and part is not parts[-1]:
+                    target[key] = target.get(key, "") + source[key]
+            if "tool_calls" in source:
+                target["tool_calls"] = target.get("tool_calls", []) + source["tool_calls"]
+            if "logprobs" in source:
+                target["logprobs"] = target.get("logprobs", []) + source["logprobs"]
+    return whole
+
+
+def ollama_whole(answer):
+    return {k: v for k, v in answer.items() if k not in TIMES}
+
+
+def case_lines_fold_to_the_whole_answer():
+    with serving("--exact") as server:
+        server.post(TALK, talk("fold me", stream=False))
+        for path, body in ((TALK, talk("fold me")), (TALK, talk("fold me", format="json")), (TALK, talk("fold me", logprobs=True, top_logprobs=2)),
+                           (GENERATE, generate("fold me")), (GENERATE, generate("fold me", system="be short")), (GENERATE, generate("abc", raw=True)),
+                           (GENERATE, generate("fold me", options={"seed": 5, "temperature": 1.5, "num_predict": 20, "stop": ["e"]}))):
+            whole = ollama_whole(server.post(path, dict(body, stream=False)))
+            expect(fold_lines(lines(server, path, body)) == whole, body, whole)
+            expect(whole["done"] and whole["done_reason"] in ("stop", "length") and whole["prompt_eval_count"] > 0 and whole["model"] == "tiny", whole)
+        value = server.post(TALK, talk("x", stream=False, options={"num_predict": 200}, format={"type": "object", "properties": {"n": {"type": "integer", "maximum": 9, "minimum": 0}},
+                                                                                             "required": ["n"], "additionalProperties": False}))
+        expect(list(json.loads(value["message"]["content"])) == ["n"], value)
+        # the chat's prompt is that of OpenAI's route
+        other = server.post(CHAT, chat("fold me", repeat_penalty=1, top_k=0))
+        mine = server.post(TALK, talk("fold me", stream=False, options={"temperature": 0, "num_predict": 24, "repeat_penalty": 1}))
+        expect(mine["message"]["content"] == other["choices"][0]["message"]["content"], mine, other)
+
+
+def case_ollama_s_fields_are_heeded_or_named():
+    with serving("--ctx", 512) as server:
+        for path, body, word in (
+                (TALK, {"messages": []}, "model"), (TALK, talk("x", more=1), "more"), (TALK, talk("x", options={"frobnicate": 1}), "options.frobnicate"),
+                (TALK, talk("x", options={"num_gpu": 1}), "options.num_gpu"), (TALK, talk("x", options={"num_ctx": 100000}), "512"),
+                (TALK, talk("x", options={"temperature": "hot"}), "options.temperature"), (TALK, talk("x", options=[]), "options"),
+                (TALK, talk("x", format="xml"), "format"), (TALK, talk("x", think="deeply"), "think"), (TALK, talk("x", keep_alive="soon"), "keep_alive"),
+                (TALK, talk("x", messages=[{"role": "user", "content": "x", "images": ["aGk="]}]), "messages[0].images"),
+                (TALK, talk("x", messages=[{"role": "boss", "content": "x"}]), "messages[0].role"), (TALK, talk("x", messages=[{"role": "user"}]), "messages[0].content"),
+                (TALK, talk("x", tools=[{"type": "web"}]), "tools[0].type"), (GENERATE, generate("x", suffix="y"), "suffix"),
+                (GENERATE, generate("x", template="y"), "template"), (GENERATE, generate("x", images=["a"]), "images"), (GENERATE, generate("x", context=[1]), "context"),
+                (GENERATE, generate("x", raw=True, system="y"), "system"), ("/api/show", {}, "model"), ("/api/show", {"model": "tiny", "x": 1}, "x"),
+                ("/api/embed", {"model": "tiny"}, "input"), ("/api/embed", {"model": "tiny", "input": "a", "options": {"seed": 1}}, "options.seed"),
+                ("/api/embed", {"model": "tiny", "input": "a" * 600, "truncate": False}, "512"), ("/api/embed", {"model": "tiny", "input": "a", "dimensions": 3}, "dimensions")):
+            error = server.post(path, body, 400)["error"]
+            expect(isinstance(error, str) and word in error, path, body, error)
+        expect("nobody" in server.post(TALK, talk("x", model="nobody"), 404)["error"])
+        expect("model" in server.post("/api/show", {"model": "nobody"}, 404)["error"])
+        expect(isinstance(json.loads(server.get("/api/nothing", 404))["error"], str))
+        for keep in (10, "1h30m", "300ms", -1, "-1m", "0.5h"):
+            server.post(TALK, talk("x", stream=False, keep_alive=keep))
+        server.post(GENERATE, generate("x", suffix="", template="", system="", context=[], images=[], stream=False))
+        server.post(TALK, talk("x", model="tiny:latest", stream=False))
+
+
+def case_ollama_lists_shows_and_embeds():
+    with serving() as server:
+        server.post(TALK, talk("x", stream=False))
+        tags = json.loads(server.get("/api/tags"))["models"]
+        expect([t["name"] for t in tags] == ["tiny"] and tags[0]["size"] == os.path.getsize(tiny_model()) and tags[0]["details"]["family"] == "llama", tags)
+        shown = server.post("/api/show", {"model": "tiny"})
+        expect("completion" in shown["capabilities"] and shown["template"] == test_serve.TEMPLATE and shown["model_info"]["general.architecture"] == "llama", shown)
+        expect(shown["model_info"]["llama.context_length"] == test_serve.CONTEXT and shown["model_info"]["tokenizer.ggml.tokens"] is None, shown["model_info"])
+        expect(os.path.dirname(tiny_model()) not in json.dumps([tags, shown]), "a path is told")
+        running = json.loads(server.get("/api/ps"))["models"]
+        expect([r["name"] for r in running] == ["tiny"] and running[0]["size"] > 0 and running[0]["details"]["format"] == "gguf", running)
+        expect(re.match(r"\d+\.\d+\.\d+", json.loads(server.get("/api/version"))["version"]))
+        own = server.post(EMBED, {"input": ["a b", "c"]})
+        made = server.post("/api/embed", {"model": "tiny", "input": ["a b", "c"]})
+        expect(made["embeddings"] == [d["embedding"] for d in own["data"]] and made["prompt_eval_count"] == own["usage"]["prompt_tokens"], made)
+        expect(server.post("/api/embeddings", {"model": "tiny", "prompt": "c"})["embedding"] == made["embeddings"][1])
+
+
+def case_keep_alive_loads_and_takes_out():
+    tiny_model()
+    server = test_serve.Server("--ctx", 512, "--parallel", 1)
+    try:
+        answer = server.post(TALK, {"model": "tiny", "messages": []})
+        expect(answer["done_reason"] == "load" and answer["message"]["content"] == "", answer)
+        expect(server.metric("models_loaded") == 1)
+        expect(server.post(GENERATE, {"model": "tiny"})["done_reason"] == "load")
+        expect(server.post(GENERATE, {"model": "tiny", "keep_alive": 0})["done_reason"] == "unload")
+        server.wait_for("models_loaded", lambda n: n == 0, 5)
+        server.post(TALK, talk("x", stream=False, keep_alive="1s"))
+        expect(server.metric("models_loaded") == 1)
+        server.wait_for("models_loaded", lambda n: n == 0, 10)
+        server.post("/api/embed", {"model": "tiny", "input": "x", "keep_alive": "1s"})
+        server.wait_for("models_loaded", lambda n: n == 0, 10)
+    finally:
+        server.stop()
+
+
+# ---- Anthropic ------------------------------------------------------------------------------------------------------------------------
+
+MESSAGES, COUNT = "/v1/messages", "/v1/messages/count_tokens"
+
+
+def claude(text, **more):
+    return dict({"model": "tiny", "messages": [{"role": "user", "content": text}], "temperature": 0, "max_tokens": 24}, **more)
+
+
+def events(server, path, body):
+    """(name, data) of a stream whose events have names; each data has its name as type."""
+    status, headers, text = server.ask("POST", path, dict(body, stream=True))
+    expect(status == 200 and headers["Content-Type"] == "text/event-stream", status, text)
+    out = []
+    for block in text.decode().split("\n\n")[:-1]:
+        name, data = block.split("\n")
+        data = json.loads(data[6:])
+        expect(name == "event: " + data["type"], block)
+        out.append(data)
+    return out
+
+
+def fold_claude(stream):
+    """The message that the events make, as the clients of the API do it."""
+    message = None
+    for event in stream:
+        kind = event["type"]
+        if kind == "message_start":
+            message = event["message"]
+        elif kind == "content_block_start":
+            expect(event["index"] == len(message["content"]), event)
+            message["content"].append(dict(event["content_block"]))
+            text = ""
+        elif kind == "content_block_delta":
+            block, delta = message["content"][event["index"]], event["delta"]
+            for key in ("text", "thinking"):
+                if key in delta:
+                    block[key] += delta[key]
+            text += delta.get("partial_json", "")
+        elif kind == "content_block_stop":
+            if message["content"][event["index"]]["type"] == "tool_use":
+                message["content"][event["index"]]["input"] = json.loads(text)
+        elif kind == "message_delta":
+            message.update(event["delta"])
+            message["usage"].update(event["usage"])
+    expect(stream[-1]["type"] == "message_stop", stream[-1])
+    return message
+
+
+def without_ids(value, *more):
+    """Ids differ from answer to answer."""
+    if isinstance(value, dict):
+        return {k: without_ids(v, *more) for k, v in value.items() if k not in ("id", "call_id", "created_at", "timings", *more)}
+    return [without_ids(v, *more) for v in value] if isinstance(value, list) else value
+
+
+def case_events_fold_to_the_whole_message():
+    with serving("--exact", "--step", 64) as server:
+        schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}}, "required": ["n"], "additionalProperties": False}
+        for more in ({}, {"system": "be short"}, {"system": [{"type": "text", "text": "be"}, {"type": "text", "text": "short"}]}, {"stop_sequences": ["e", "a"]}, {"seed": 3, "temperature": 1},
+                     {"output_config": {"format": {"type": "json_schema", "schema": schema}}, "max_tokens": 100}, {"max_tokens": 3}):
+            whole = server.post(MESSAGES, claude("fold me " * 60, **more))
+            stream = events(server, MESSAGES, claude("fold me " * 60, **more))
+            folded = fold_claude(stream)
+            expect(without_ids(folded, "usage") == without_ids(whole, "usage"), more, folded, whole)
+            expect(folded["usage"]["output_tokens"] == whole["usage"]["output_tokens"], folded, whole)
+            used, other = folded["usage"], whole["usage"]
+            expect(used["input_tokens"] + used["cache_read_input_tokens"] == other["input_tokens"] + other["cache_read_input_tokens"], used, other)
+            expect(whole["stop_reason"] in ("end_turn", "max_tokens", "stop_sequence") and whole["role"] == "assistant" and whole["type"] == "message", whole)
+        expect(any(e["type"] == "ping" for e in events(server, MESSAGES, claude("other words " * 200))), "no ping while the prompt is read")
+        cut = server.post(MESSAGES, claude("abc", max_tokens=200))["content"][0]["text"]
+        stop = cut[len(cut) // 2]
+        stopped = server.post(MESSAGES, claude("abc", max_tokens=200, stop_sequences=["\u4e2d\u4e2d", stop]))
+        expect(stopped["stop_reason"] == "stop_sequence" and stopped["stop_sequence"] == stop, stopped)
+
+
+def case_counted_tokens_are_those_of_the_message():
+    with serving() as server:
+        for more in ({}, {"system": "be short"}, {"tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}]}):
+            body = claude("count me", **more)
+            used = server.post(MESSAGES, body)["usage"]
+            counted = server.post(COUNT, {k: v for k, v in body.items() if k not in ("temperature", "max_tokens")})
+            expect(counted == {"input_tokens": used["input_tokens"] + used["cache_read_input_tokens"]}, counted, used)
+
+
+def case_blocks_become_what_the_template_reads():
+    with serving() as server:
+        long = [{"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]},
+                {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": "b"}]}, {"role": "user", "content": "c"}]
+        same = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}], "max_tokens": 1}
+        n = server.post(CHAT, same)["usage"]["prompt_tokens"]
+        expect(server.post(COUNT, {"model": "tiny", "messages": long}) == {"input_tokens": n}, n)
+
+
+def case_anthropic_s_fields_are_heeded_or_named():
+    with serving() as server:
+        user = {"role": "user", "content": "x"}
+        for body, word in (
+                (claude("x", frobnicate=1), "frobnicate"), ({k: v for k, v in claude("x").items() if k != "max_tokens"}, "max_tokens"), (claude("x", max_tokens=0), "max_tokens"),
+                (claude("x", messages=[]), "messages"), (claude("x", messages=[dict(user, role="system")]), "messages[0].role"), (claude("x", messages=[dict(user, x=1)]), "messages[0].x"),
+                (claude("x", messages=[user, {"role": "assistant", "content": "go on"}]), "messages"), (claude("x", messages=[{"role": "user", "content": []}]), "messages"),
+                (claude([{"type": "image", "source": {}}]), "messages[0].content[0].type"), (claude([{"type": "tool_use", "id": "a", "name": "b", "input": {}}]), "messages[0].content[0].type"),
+                (claude([{"type": "tool_result", "content": "x"}]), "messages[0].content[0].tool_use_id"), (claude("x", system=3), "system"),
+                (claude("x", tools=[{"type": "web_search_20250305", "name": "w"}]), "tools[0].type"), (claude("x", tools=[{"name": "w"}]), "tools[0].input_schema"),
+                (claude("x", tool_choice={"type": "any"}), "tool_choice.type"), (claude("x", thinking={"type": "often"}), "thinking.type"), (claude("x", temperature=3), "temperature"),
+                (claude("x", stop_sequences=[""]), "stop_sequences"), (claude("x", mcp_servers=[]), "mcp_servers"), (claude("x", output_config={"effort": "low"}), "output_config.effort")):
+            answer = server.post(MESSAGES, body, 400)
+            expect(answer["type"] == "error" and answer["error"]["type"] == "invalid_request_error" and word in answer["error"]["message"], body, answer)
+        expect(server.post(MESSAGES, claude("x", model="nobody"), 404)["error"]["type"] == "not_found_error")
+        server.post(MESSAGES, claude("x", metadata={"user_id": "a"}, thinking={"type": "enabled", "budget_tokens": 1024}, service_tier="auto"))
+    with serving(env={"PITH_API_KEY": "correct-horse"}) as server:
+        expect(server.post(MESSAGES, claude("x"), 401)["error"]["type"] == "authentication_error")
+        server.post(MESSAGES, claude("x"), headers={"x-api-key": "correct-horse", "anthropic-version": "2023-06-01"})
+
+
+# ---- Responses ------------------------------------------------------------------------------------------------------------------------
+
+RESPONSES = "/v1/responses"
+
+
+def ask(question, /, **more):
+    return dict({"input": question, "temperature": 0, "max_output_tokens": 24}, **more)
+
+
+def fold_responses(stream):
+    """The items that the deltas make; that the other events agree is checked on the way."""
+    items, texts = [], {}
+    for number, event in enumerate(stream):
+        expect(event["sequence_number"] == number, event)
+        kind, at = event["type"], event.get("output_index")
+        if kind == "response.output_item.added":
+            expect(at == len(items), event)
+            items.append(event["item"])
+            texts[at] = ""
+        elif kind.endswith(".delta"):
+            expect(event["item_id"] == items[at]["id"], event, items[at])
+            texts[at] += event["delta"]
+        elif kind in ("response.output_text.done", "response.reasoning_text.done"):
+            expect(event["text"] == texts[at], event, texts)
+        elif kind == "response.function_call_arguments.done":
+            expect(event["arguments"] == texts[at], event, texts)
+        elif kind == "response.output_item.done":
+            expect(event["item"]["id"] == items[at]["id"] and event["item"]["status"] == "completed", event)
+            items[at] = event["item"]
+    last = stream[-1]["response"]
+    expect(stream[0]["type"] == "response.created" and last["output"] == items, items, last)
+    return last
+
+
+def case_events_fold_to_the_whole_response():
+    with serving("--exact") as server:
+        schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}}, "required": ["n"], "additionalProperties": False}
+        for more in ({}, {"instructions": "be short"}, {"seed": 3, "temperature": 1, "top_p": 0.9}, {"text": {"format": {"type": "json_object"}}, "max_output_tokens": 60},
+                     {"text": {"format": {"type": "json_schema", "name": "n", "schema": schema}}, "max_output_tokens": 100}, {"max_output_tokens": 3},
+                     {"include": ["message.output_text.logprobs"], "top_logprobs": 2}):
+            whole = server.post(RESPONSES, ask("fold me", **more))
+            folded = fold_responses(events(server, RESPONSES, ask("fold me", **more)))
+            expect(without_ids(folded, "usage") == without_ids(whole, "usage"), more, folded, whole)
+            expect(whole["status"] == ("incomplete" if whole["incomplete_details"] else "completed") and whole["store"] is False, whole)
+            expect(whole["usage"]["output_tokens"] == folded["usage"]["output_tokens"], whole, folded)
+        other = server.post(CHAT, chat("fold me"))["choices"][0]["message"]["content"]
+        expect(server.post(RESPONSES, ask("fold me"))["output"][0]["content"][0]["text"] == other, "it is not the chat's answer")
+
+
+def case_items_become_what_the_template_reads():
+    with serving() as server:
+        output = server.post(RESPONSES, ask("a"))["output"]
+        items = [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}, *output, {"type": "message", "role": "user", "content": "c"}]
+        text = output[0]["content"][0]["text"]
+        same = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": text}, {"role": "user", "content": "c"}], "max_tokens": 1}
+        expect(server.post(RESPONSES, ask(items))["usage"]["input_tokens"] == server.post(CHAT, same)["usage"]["prompt_tokens"])
+
+
+def case_fields_of_responses_are_heeded_or_named():
+    with serving() as server:
+        for body, param in (
+                ({}, "input"), (ask([]), "input"), (ask("x", frobnicate=1), "frobnicate"), (ask("x", previous_response_id="resp_1"), "previous_response_id"), (ask("x", store=True), "store"),
+                (ask("x", background=True), "background"), (ask("x", truncation="auto"), "truncation"), (ask("x", tools=[{"type": "web_search"}]), "tools[0].type"),
+                (ask("x", tool_choice="required"), "tool_choice"), (ask("x", text={"format": {"type": "xml"}}), "text.format.type"), (ask("x", text={"verbosity": "low"}), "text.verbosity"),
+                (ask("x", include=["file_search_call.results"]), "include"), (ask("x", top_logprobs=2), "top_logprobs"), (ask("x", max_output_tokens=0), "max_output_tokens"),
+                (ask([{"type": "item_reference", "id": "x"}]), "input[0].type"), (ask([{"role": "boss", "content": "x"}]), "input[0].role"),
+                (ask([{"role": "user", "content": [{"type": "input_image"}]}]), "input[0].content[0].type"), (ask([{"type": "function_call", "name": "f"}]), "input[0].call_id"),
+                (ask("x", stream_options={"include_usage": True}), "stream_options.include_usage")):
+            refused(server, RESPONSES, body, param)
+        server.post(RESPONSES, ask("x", store=False, user="me", reasoning={"effort": "low"}, truncation="disabled", metadata={}))
+
+
+# ---- Tools, thoughts and schemas on every route ---------------------------------------------------------------------------------------
+
+WEATHER = {"name": "get_weather", "description": "Weather of a city", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string", "maxLength": 20}}, "required": ["city"], "additionalProperties": False}}
+QUESTION = "What is the weather in Paris?"
+
+
+def calls_before(call):
+    """An earlier turn with a call, which shows a small model how it is done."""
+    return [{"role": "user", "content": "What is the weather in Rome?"}, call, {"role": "tool", "content": "20 degrees, sun"},
+            {"role": "assistant", "content": "It is sunny in Rome, 20 degrees."}]
+
+
+def case_every_route_calls_tools():
+    model = os.path.join(MODELS, TOOL_MODEL) if MODELS else ""
+    if not os.path.exists(model):
+        raise Skip(f"{TOOL_MODEL} is not in $PITH_TEST_MODELS")
+    name = TOOL_MODEL[:-5]
+    with serving("--exact", "--ctx", 1024, model=model) as server:
+        chat_tools = [{"type": "function", "function": WEATHER}]
+        wanted = server.post(CHAT, chat(QUESTION, max_tokens=200, tools=chat_tools, tool_choice="required", parallel_tool_calls=False))["choices"][0]["message"]["tool_calls"][0]["function"]
+        arguments = json.loads(wanted["arguments"])
+        # Anthropic
+        tools = [{"name": WEATHER["name"], "description": WEATHER["description"], "input_schema": WEATHER["parameters"]}]
+        body = claude(QUESTION, model=name, max_tokens=200, tools=tools, tool_choice={"type": "any", "disable_parallel_tool_use": True})
+        whole = server.post(MESSAGES, body)
+        expect(whole["stop_reason"] == "tool_use" and without_ids(whole["content"]) == [{"type": "tool_use", "name": "get_weather", "input": arguments}], whole)
+        expect(without_ids(fold_claude(events(server, MESSAGES, body)), "usage") == without_ids(whole, "usage"))
+        back = body["messages"] + [{"role": "assistant", "content": whole["content"]}, {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": whole["content"][0]["id"], "content": [{"type": "text", "text": "17 degrees, rain"}]}]}]
+        answer = server.post(MESSAGES, dict(body, messages=back, tool_choice={"type": "none"}))
+        expect(answer["content"] and answer["content"][0]["type"] == "text" and answer["stop_reason"] != "tool_use", answer)
+        # Responses
+        tools = [dict(WEATHER, type="function", strict=True)]
+        body = ask(QUESTION, max_output_tokens=200, tools=tools, tool_choice={"type": "function", "name": "get_weather"}, parallel_tool_calls=False)
+        whole = server.post(RESPONSES, body)
+        call = whole["output"][0]
+        expect(len(whole["output"]) == 1 and call["type"] == "function_call" and call["name"] == "get_weather" and json.loads(call["arguments"]) == arguments, whole)
+        expect(without_ids(fold_responses(events(server, RESPONSES, body)), "usage", "item_id") == without_ids(whole, "usage"))
+        items = [{"role": "user", "content": QUESTION}, *whole["output"], {"type": "function_call_output", "call_id": call["call_id"], "output": "17 degrees, rain"}]
+        answer = server.post(RESPONSES, dict(body, input=items, tool_choice="none"))
+        expect(answer["output"][0]["type"] == "message" and answer["output"][0]["content"][0]["text"], answer)
+        # Ollama, whose API has no choice of tools
+        body = talk(QUESTION, model=name, tools=chat_tools, options={"temperature": 0, "num_predict": 200, "repeat_penalty": 1})
+        body["messages"] = calls_before({"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "get_weather", "arguments": {"city": "Rome"}}}]}) + body["messages"]
+        whole = ollama_whole(server.post(TALK, dict(body, stream=False)))
+        expect(fold_lines(lines(server, TALK, body)) == whole, whole)
+        calls = whole["message"].get("tool_calls")
+        expect(calls and calls[0]["function"]["name"] == "get_weather" and calls[0]["function"]["arguments"] == arguments, whole)
+        back = body["messages"] + [whole["message"], {"role": "tool", "tool_name": "get_weather", "content": "17 degrees, rain"}]
+        answer = server.post(TALK, dict(body, messages=back, stream=False, tools=[]))
+        expect(answer["message"]["content"], answer)
+
+
+def case_tools_and_a_schema_go_together():
+    model = os.path.join(MODELS, TOOL_MODEL) if MODELS else ""
+    if not os.path.exists(model):
+        raise Skip(f"{TOOL_MODEL} is not in $PITH_TEST_MODELS")
+    schema = {"type": "object", "properties": {"answer": {"type": "string", "maxLength": 30}}, "required": ["answer"], "additionalProperties": False}
+    shape = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    with serving("--exact", "--ctx", 1024, model=model) as server:
+        tools = [{"type": "function", "function": WEATHER}]
+        seen = set()
+        for seed in range(8):
+            for text in (QUESTION, "Say hello."):
+                body = chat(text, max_tokens=200, tools=tools, response_format=shape, temperature=1, seed=seed)
+                call = {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
+                body["messages"] = calls_before({"role": "assistant", "content": None, "tool_calls": [call]}) + body["messages"]
+                choice = server.post(CHAT, body)["choices"][0]
+                message = choice["message"]
+                if message.get("tool_calls"):
+                    seen.add("call")
+                    for call in message["tool_calls"]:
+                        expect(list(json.loads(call["function"]["arguments"])) == ["city"], message)
+                elif choice["finish_reason"] == "stop":
+                    seen.add("answer")
+                    expect(list(json.loads(message["content"])) == ["answer"], message)
+        expect(seen == {"call", "answer"}, seen)
+        bad = server.post(CHAT, chat("x", tools=tools, response_format={"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "nothing"}}}), 400)
+        expect(bad["error"]["param"] == "response_format", bad)
+    with serving() as server:  # its template has no form of calls
+        error = server.post(CHAT, chat("x", tools=[{"type": "function", "function": WEATHER}], response_format=shape), 400)["error"]
+        expect(error["param"] == "tool_choice", error)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = test_serve.PROGRAM = os.path.abspath(sys.argv[1])
+    if not test_serve.has_server():
+        print("0 passed, 0 failed, 1 skipped: this build has no server")
+        sys.exit(0)
+    with tempfile.TemporaryDirectory() as FOLDER:
+        test_serve.FOLDER = FOLDER
+        sys.exit(run_cases(globals(), sys.argv[2:]))
