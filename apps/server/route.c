@@ -17,6 +17,16 @@ static const pith_route routes[] = {
     {"POST", "/tokenize", pith_handle_tokenize, 0, pith_openai_error},
     {"POST", "/detokenize", pith_handle_detokenize, 0, pith_openai_error},
     {"POST", "/apply-template", pith_handle_apply_template, 0, pith_openai_error},
+    /* the page and its history */
+    {"GET", "/", pith_handle_page, PITH_ROUTE_OPEN | PITH_ROUTE_QUICK, pith_openai_error},
+    {"GET", "/pith/status", pith_handle_status, 0, pith_openai_error},
+    {"GET", "/pith/conversations", pith_handle_conversations, 0, pith_openai_error},
+    {"GET", "/pith/conversations/*", pith_handle_conversation, 0, pith_openai_error},
+    {"PUT", "/pith/conversations/*", pith_handle_conversation_put, 0, pith_openai_error},
+    {"DELETE", "/pith/conversations/*", pith_handle_conversation_delete, 0, pith_openai_error},
+    {"POST", "/pith/search", pith_handle_search, 0, pith_openai_error},
+    {"GET", "/pith/export", pith_handle_export, 0, pith_openai_error},
+    {"POST", "/pith/import", pith_handle_import, 0, pith_openai_error},
 };
 enum { N_ROUTES = sizeof routes / sizeof routes[0] };
 
