@@ -20,12 +20,13 @@ enum { KEY_LIMIT = 4096, PEM_LIMIT = 1 << 20, MOST_MODELS = 16 };
 typedef struct serve_options {
     pith_cli_model model;
     pith_cli_list models, origins;
+    const char *history;
     const char *host, *key_file, *certificate_file, *certificate_key_file;
     int32_t port, n_parallel, n_queue, idle_unload, request_seconds, stop_seconds;
     int log;
 } serve_options;
 
-enum { OWN_OPTIONS = 13, N_OPTIONS = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS };
+enum { OWN_OPTIONS = 14, N_OPTIONS = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS };
 
 static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
     const pith_cli_option own[OWN_OPTIONS] = {
@@ -53,6 +54,8 @@ static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
          "private key of the certificate (PEM)", 0, 0},
         {"log-level", 0, PITH_CLI_CHOICE, &o->log, "error|info|debug",
          "what is told on stderr (default: info; debug: each request)", 0, 0},
+        {"history", 0, PITH_CLI_TEXT, &o->history, "FILE|off",
+         "keeps the page's conversations (default: on)", 0, 0},
         pith_cli_cache_option(&o->model),
     };
     pith_cli_model_options(&o->model, table);
@@ -84,7 +87,7 @@ static void watch_signals(void) {
 /* ---- What the server needs ---- */
 
 typedef struct serve_parts {
-    char *key, *certificate, *certificate_key, *cache;
+    char *key, *certificate, *certificate_key, *cache, *history;
     char *paths[MOST_MODELS], *names[MOST_MODELS];
     pith_server_model models[MOST_MODELS];
     size_t n_models;
@@ -100,6 +103,7 @@ static void release(serve_parts *parts) {
     pith_free(parts->certificate);
     pith_free(parts->certificate_key);
     pith_free(parts->cache);
+    pith_free(parts->history);
 }
 
 /* The whole file as text; exit code, or -1. */
@@ -170,6 +174,19 @@ static void each_model(void *user, pith_server_visit visit, void *visit_user) {
     pith_cli_found_deinit(&list);
 }
 
+/* The file that keeps the page's conversations; NULL: none. */
+static char *history_file(const char *source) {
+    if (source && (strcmp(source, "off") == 0 || !source[0])) return NULL;
+    if (source) return pith_copy_text(source, strlen(source));
+    char *home = pith_cli_home_folder(), *file = NULL;
+    pith_buffer path = {0};
+    if (home) pith_buffer_append_format(&path, "%s/history/conversations.db", home);
+    if (home && !path.failed) file = pith_copy_text(path.data, path.size);
+    pith_buffer_deinit(&path);
+    pith_free(home);
+    return file;
+}
+
 static bool is_loopback(const char *host) {
     return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
            strcmp(host, "localhost") == 0;
@@ -196,6 +213,7 @@ static int serve(const serve_options *o, serve_parts *parts) {
     pith_error error = {0};
     pith_cli_thread_numbers threads = pith_cli_thread_defaults(o->model.n_threads);
     parts->cache = pith_cli_cache_folder(o->model.cache);
+    parts->history = history_file(o->history);
     pith_server_options options = {
         .host = o->host,
         .port = o->port,
@@ -223,6 +241,7 @@ static int serve(const serve_options *o, serve_parts *parts) {
         .idle_unload = o->idle_unload,
         .certificate = parts->certificate,
         .certificate_key = parts->certificate_key,
+        .history = parts->history,
         .log = (pith_server_log)o->log,
         .header_seconds = o->request_seconds,
         .body_seconds = 3 * o->request_seconds,

@@ -151,7 +151,7 @@ static bool has_key(pith_exchange *e, const char *key) {
 
 /* The answer to a browser that asks whether a page of another origin may ask. */
 static enum MHD_Result answer_preflight(pith_exchange *e) {
-    pith_exchange_add_header(e, "Access-Control-Allow-Methods", "GET, POST, DELETE");
+    pith_exchange_add_header(e, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
     pith_exchange_add_header(
         e, "Access-Control-Allow-Headers",
         "authorization, content-type, x-api-key, anthropic-version, anthropic-beta");

@@ -30,6 +30,16 @@ static const pith_route routes[] = {
     {"GET", "/api/ps", pith_handle_ollama_ps, 0, pith_ollama_error},
     {"POST", "/api/show", pith_handle_ollama_show, 0, pith_ollama_error},
     {"GET", "/api/version", pith_handle_ollama_version, 0, pith_ollama_error},
+    /* the page and its history */
+    {"GET", "/", pith_handle_page, PITH_ROUTE_OPEN | PITH_ROUTE_QUICK, pith_openai_error},
+    {"GET", "/pith/status", pith_handle_status, 0, pith_openai_error},
+    {"GET", "/pith/conversations", pith_handle_conversations, 0, pith_openai_error},
+    {"GET", "/pith/conversations/*", pith_handle_conversation, 0, pith_openai_error},
+    {"PUT", "/pith/conversations/*", pith_handle_conversation_put, 0, pith_openai_error},
+    {"DELETE", "/pith/conversations/*", pith_handle_conversation_delete, 0, pith_openai_error},
+    {"POST", "/pith/search", pith_handle_search, 0, pith_openai_error},
+    {"GET", "/pith/export", pith_handle_export, 0, pith_openai_error},
+    {"POST", "/pith/import", pith_handle_import, 0, pith_openai_error},
 };
 enum { N_ROUTES = sizeof routes / sizeof routes[0] };
 

@@ -56,5 +56,17 @@ void pith_handle_detokenize(pith_exchange *exchange);
 void pith_handle_apply_template(pith_exchange *exchange);
 void pith_handle_health(pith_exchange *exchange);
 void pith_handle_metrics(pith_exchange *exchange);
+void pith_handle_page(pith_exchange *exchange);
+void pith_handle_status(pith_exchange *exchange);
+void pith_handle_conversations(pith_exchange *exchange);
+void pith_handle_conversation(pith_exchange *exchange);
+void pith_handle_conversation_put(pith_exchange *exchange);
+void pith_handle_conversation_delete(pith_exchange *exchange);
+void pith_handle_search(pith_exchange *exchange);
+void pith_handle_export(pith_exchange *exchange);
+void pith_handle_import(pith_exchange *exchange);
+
+/* Whether an Accept-Encoding header (NULL: none) takes gzip. */
+bool pith_page_takes_gzip(const char *codings);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/calendar.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "server/chat_history.h"
 #include "server/model_pool.h"
 
 #include <microhttpd.h>
@@ -79,6 +80,20 @@ static void stop_all(pith_server *server) {
     for (int i = 0; i < FLUSH_MS / 10 && pith_http_n_answers(server->http) > 0; i++) sleep_ms(10);
 }
 
+/* A history that is not to be had is told, and is no reason not to serve. */
+static bool open_history(pith_server *server, pith_error *error) {
+    const char *path = server->options->history;
+    pith_error why = {0};
+    server->history = pith_chat_history_new(path);
+    if (!server->history) {
+        pith_fail_memory(error, "the history", 0);
+        return false;
+    }
+    if (path && pith_chat_history_check(server->history, &why) != PITH_OK)
+        pith_server_log_line(server, PITH_SERVER_LOG_ERROR, "history %.150s: %s", path, why.text);
+    return true;
+}
+
 static pith_status serve(pith_server *server, const volatile sig_atomic_t *stop,
                          pith_error *error) {
     pith_status status = PITH_OK;
@@ -106,7 +121,8 @@ pith_status pith_server_run(const pith_server_options *options, const volatile s
     json_object_seed(0); /* before there are threads that would do it at once */
     server->options = options;
     server->started_ns = pith_clock_ns();
-    server->desk = pith_desk_new(server, DESK_THREADS, DESK_LIMIT, error);
+    if (open_history(server, error))
+        server->desk = pith_desk_new(server, DESK_THREADS, DESK_LIMIT, error);
     if (server->desk) server->models = pith_models_new(server, error);
     /* that the address is taken is told before a model is loaded */
     if (server->models) server->http = pith_http_new(server, error);
@@ -117,6 +133,7 @@ pith_status pith_server_run(const pith_server_options *options, const volatile s
     pith_http_free(server->http);
     pith_desk_free(server->desk);
     pith_models_free(server->models);
+    pith_chat_history_free(server->history);
     pith_free(server);
     return status;
 }

@@ -39,6 +39,7 @@ typedef struct pith_server_options {
     uint64_t memory;            /* ceiling over all loaded models; 0: most of what the system has */
     int32_t idle_unload;        /* seconds without a request; 0: models stay */
     const char *certificate, *certificate_key; /* PEM texts; NULL: plain HTTP */
+    const char *history; /* file of the page's conversations; NULL: they are not kept */
     pith_server_log log;
     int32_t header_seconds; /* to send a request's head; 0: 20 */
     int32_t body_seconds;   /* to send its body; 0: 60 */

@@ -23,6 +23,7 @@ typedef struct pith_http pith_http;
 typedef struct pith_desk pith_desk;
 typedef struct pith_models pith_models;
 typedef struct pith_exchange pith_exchange;
+typedef struct pith_chat_history pith_chat_history;
 
 /* What /metrics tells, counted where it happens. */
 typedef struct pith_server_counts {
@@ -39,6 +40,7 @@ struct pith_server {
     pith_http *http;
     pith_desk *desk;
     pith_models *models;
+    pith_chat_history *history; /* of the page */
     pith_server_counts counts;
     atomic_bool is_stopping; /* new requests are refused */
     atomic_int n_handed;     /* exchanges that wait for their answer */

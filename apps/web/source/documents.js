@@ -1,0 +1,79 @@
+// Text files that are asked about: read, checked, counted in tokens.
+import {$, iconButton, make} from './elements.js';
+import {getJson, postJson} from './server.js';
+import {t} from './texts.js';
+import {toApi} from './tree.js';
+
+const MOST_BYTES = 4 << 20, LEAST_ANSWER = 64; // tokens that an answer needs at least
+
+/** The documents of the message that is being written. */
+export class Documents {
+    constructor() {
+        this.items = []; // {name, text, tokens}
+    }
+
+    take() {
+        const items = this.items;
+        this.items = [];
+        this.show();
+        return items;
+    }
+
+    set(items) {
+        this.items = [...items];
+        this.show();
+    }
+
+    show() {
+        const list = $('documents');
+        list.hidden = this.items.length === 0;
+        list.replaceChildren(...this.items.map(item => make('li', {}, make('span', {}, item.name),
+            make('span', {className: 'small'}, t('tokens', item.tokens)), iconButton('close', t('removeDocument', item.name), () => {
+                this.items = this.items.filter(other => other !== item);
+                this.show();
+                $('input').focus();
+            }))));
+    }
+
+    /** Adds the file if its tokens fit beside what is there; throws an Error with a sentence. */
+    async add(file, conversation, model) {
+        if (file.size > MOST_BYTES) throw new Error(t('tooLarge', file.name, (file.size / 1e6).toFixed(1)));
+        const text = await readText(file);
+        const tokens = await countTokens(text, model);
+        const {n, limit} = await countChat(conversation, model, this.items, '');
+        const free = Math.max(0, limit - n - LEAST_ANSWER);
+        if (tokens > free) throw new Error(t('tooLong', file.name, tokens, free, limit));
+        this.items.push({name: file.name, text, tokens});
+        this.show();
+    }
+}
+
+async function readText(file) {
+    try {
+        const text = new TextDecoder('utf-8', {fatal: true}).decode(await file.arrayBuffer());
+        if (!text.includes('\0')) return text.replaceAll('\r\n', '\n');
+    } catch {
+        // told below
+    }
+    throw new Error(t('notText', file.name));
+}
+
+async function countTokens(content, model) {
+    return (await postJson('/tokenize', {model, content})).tokens.length;
+}
+
+/** Tokens of the chat with these documents and this text added, and what the model takes: {n, limit}. */
+async function countChat(conversation, model, documents, text) {
+    const message = {role: 'user', text, more: {documents}};
+    const messages = toApi([...conversation.path(), message], conversation.settings.system);
+    const {prompt} = await postJson('/apply-template', {model, messages});
+    const {tokens} = await postJson('/tokenize', {model, content: prompt, parse_special: true});
+    const info = await getJson(`/v1/models/${encodeURI(model)}`);
+    return {n: tokens.length, limit: info.meta?.n_ctx || Infinity};
+}
+
+/** Throws an Error with a sentence when a message with documents leaves no room for an answer. */
+export async function checkRoom(conversation, model, documents, text) {
+    const {n, limit} = await countChat(conversation, model, documents, text);
+    if (n + LEAST_ANSWER > limit) throw new Error(t('tooLongAll', n, limit));
+}

@@ -1,0 +1,92 @@
+// The history on the server. Where it keeps nothing, or fails, the page goes on with what it has in memory and says so.
+import {getJson, postJson, request} from './server.js';
+
+const pathOf = conversation => `/pith/conversations/${conversation.id}`;
+const IMPORT_BYTES = 6 << 20; // of one request; the server takes 16 MiB
+
+export class History {
+    /** onTrouble(sentence) is told when something is not kept, onTrouble('') when it is again. */
+    constructor(onTrouble) {
+        this.onTrouble = onTrouble;
+        this.isKept = false;
+        this.queue = Promise.resolve(); // writes in their order: parents before children
+    }
+
+    async open() {
+        const status = await getJson('/pith/status');
+        this.isKept = status.history.kept;
+        return status;
+    }
+
+    async list() {
+        return this.isKept ? getJson('/pith/conversations') : {conversations: [], more: 0};
+    }
+
+    read(id) {
+        return getJson(`/pith/conversations/${id}`);
+    }
+
+    async search(query) {
+        return this.isKept ? (await postJson('/pith/search', {query})).hits : [];
+    }
+
+    /** One write after the other; a failed one is told. The promise never fails and says whether it was kept. */
+    write(method, path, body, keepalive = false) {
+        if (!this.isKept) return Promise.resolve(false);
+        const turn = async () => {
+            try {
+                await request(method, path, body, {keepalive});
+                this.onTrouble('');
+                return true;
+            } catch (error) {
+                this.onTrouble(error.message);
+                return false;
+            }
+        };
+        if (keepalive) return turn(); // the page goes away: nothing is waited for
+        this.queue = this.queue.then(turn);
+        return this.queue;
+    }
+
+    saveHead(conversation) {
+        conversation.isKept = true;
+        const {title, leaf, settings} = conversation;
+        return this.write('PUT', pathOf(conversation), leaf ? {title, leaf, settings} : {title, settings});
+    }
+
+    saveMessage(conversation, message, keepalive = false) {
+        if (!conversation.isKept) this.saveHead(conversation);
+        const {parent, role, text, more, created} = message;
+        return this.write('PUT', `${pathOf(conversation)}/messages/${message.id}`, {parent, role, text, more, created}, keepalive);
+    }
+
+    remove(id) {
+        return this.write('DELETE', `/pith/conversations/${id}`);
+    }
+
+    async exportAll() {
+        return (await request('GET', '/pith/export')).text();
+    }
+
+    /** Sends the conversations of an export, as many at once as fit into a request; the sums. */
+    async importAll(whole) {
+        const sums = {conversations: 0, added: 0};
+        let some = [], bytes = 0;
+        const flush = async () => {
+            if (!some.length) return;
+            const told = await postJson('/pith/import', {format: whole.format, version: whole.version, conversations: some});
+            sums.conversations += told.conversations;
+            sums.added += told.added;
+            some = [];
+            bytes = 0;
+        };
+        for (const conversation of whole.conversations) {
+            const size = JSON.stringify(conversation).length;
+            if (bytes + size > IMPORT_BYTES) await flush();
+            some.push(conversation);
+            bytes += size;
+        }
+        await flush();
+        return sums;
+    }
+}
