@@ -15,4 +15,5 @@ set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig)
 
 # PITH_QEMU_CPU: another processor than qemu's `max` (cortex-a53 has no dot product, neoverse-n1 has).
 set(PITH_QEMU_CPU max CACHE STRING "The processor that qemu shows to the tests")
+set(PITH_TEST_BRIEF ON) # floats are emulated one by one: see tests/support/brief.h
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-cpu;${PITH_QEMU_CPU};-L;${CMAKE_SYSROOT})

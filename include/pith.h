@@ -567,8 +567,9 @@ typedef enum pith_grammar_kind {
 } pith_grammar_kind;
 
 /* model: whose tokens a GBNF grammar names (<think>, <[1234]>), which then fits that model alone;
- * may be NULL. text: at most 1 MiB. PITH_ERROR_FORMAT says where the text is wrong,
- * PITH_ERROR_UNSUPPORTED what of it cannot be enforced, PITH_ERROR_LIMIT what grew too large. */
+ * may be NULL, and such a grammar is PITH_ERROR_NOT_FOUND then. text: at most 1 MiB.
+ * PITH_ERROR_FORMAT says where the text is wrong, PITH_ERROR_UNSUPPORTED what of it cannot be
+ * enforced, PITH_ERROR_LIMIT what grew too large. */
 PITH_API pith_status pith_grammar_new(const pith_model *model, pith_grammar_kind kind,
                                       const char *text, size_t size, pith_grammar **out,
                                       pith_error *error);
@@ -716,7 +717,7 @@ typedef struct pith_generate_options {
      * guesses where the text has no guess. NULL: none. It is the reply's while that is made. */
     pith_session *draft_session;
     pith_overflow overflow;
-    int32_t n_keep; /* less than half the context; 0: 4 with SHIFT, else an eighth of the context */
+    int32_t n_keep; /* at most half the context; 0: 4 with SHIFT, else an eighth of the context */
     /* Called right before on_text for each token that is made, with pith_logprobs of the logits it
      * was drawn from; top: the n_logprobs (0 to PITH_LOGPROBS_MAX) likeliest tokens, valid during
      * the call. Costs a pass over the vocabulary for each token. */
@@ -757,7 +758,7 @@ typedef enum pith_cache_source {
 
 /* Why the cache folder gave nothing. */
 typedef enum pith_cache_miss {
-    PITH_CACHE_MISS_NONE = 0,    /* it gave something, or fewer than 64 tokens were to be read */
+    PITH_CACHE_MISS_NONE = 0,    /* it gave something, or at most 64 tokens were to be read */
     PITH_CACHE_MISS_OFF = 1,     /* there is no cache folder, or it cannot be used: cache_note */
     PITH_CACHE_MISS_NEW = 2,     /* no prompt is stored that begins like this one */
     PITH_CACHE_MISS_OTHER = 3,   /* one is, of another model or other settings */

@@ -4,7 +4,9 @@
  * A path may hold colons. So numbers are read from the end, a part counts only where it reads as
  * the number that belongs there, and a name that is there as it stands is a path in any case.
  *   a.gguf       a.gguf:0.7       C:\a.gguf:-1       v.gguf:0.8:10-20       v.gguf:10-20 */
+#include "base/folder.h"
 #include "base/memory.h"
+#include "pith/part_file.h"
 #include "pith/reply_option.h"
 
 #include <math.h>
@@ -73,6 +75,68 @@ pith_cli_adapter_spec pith_cli_parse_adapter(const char *text, bool with_layers)
     return spec;
 }
 
+/* ---- Before the model is loaded ---- */
+
+/* "nan", "1e99" or "half" where a scale should stand behind a file that is there. */
+static bool has_wrong_scale(const char *text) {
+    size_t colon = last_colon(text, strlen(text));
+    char *path = text[colon] ? pith_copy_text(text, colon) : NULL;
+    bool is_there = path && path[0] && pith_cli_try_read(path) == 0;
+    pith_free(path);
+    return is_there;
+}
+
+static int check_one(const pith_cli_command *command, const char *option, const char *text) {
+    bool is_control = strcmp(option, "control-vector") == 0;
+    pith_cli_adapter_spec spec = pith_cli_parse_adapter(text, is_control);
+    char *path = pith_copy_text(text, spec.path_size);
+    if (!path) return pith_cli_fail_text("out of memory");
+    int reason = pith_cli_try_read(path), code = -1;
+    if (spec.first < 0)
+        code = pith_cli_usage(command, "--%s %s: control vectors begin at layer 1", option, text);
+    else if (reason != 0 && has_wrong_scale(path))
+        code = pith_cli_usage(command, "--%s %s: '%s' is no scale, which is a finite number%s",
+                              option, text, path + last_colon(path, spec.path_size) + 1,
+                              is_control ? ", or a range of layers such as 10-20" : "");
+    else if (reason != 0)
+        code =
+            pith_cli_fail_text("--%s: %s could not be opened: %s", option, path, strerror(reason));
+    pith_free(path);
+    return code;
+}
+
+int pith_cli_check_adapters(const pith_cli_command *command, const pith_cli_model *values) {
+    int code = -1;
+    if (values->loras.n + values->controls.n > PITH_SESSION_MAX_ADAPTERS)
+        return pith_cli_usage(command, "at most %d adapters can be used together",
+                              PITH_SESSION_MAX_ADAPTERS);
+    for (size_t i = 0; i < values->loras.n && code < 0; i++)
+        code = check_one(command, "lora", values->loras.items[i]);
+    for (size_t i = 0; i < values->controls.n && code < 0; i++)
+        code = check_one(command, "control-vector", values->controls.items[i]);
+    return code;
+}
+
+/* Of a file, or of the weights in a PEFT folder; 0: unknown. */
+static uint64_t file_bytes(const char *text, bool is_control) {
+    static const char peft[] = "/adapter_model.safetensors";
+    pith_cli_adapter_spec spec = pith_cli_parse_adapter(text, is_control);
+    pith_buffer path = {0};
+    pith_buffer_append(&path, text, spec.path_size);
+    if (path.data && pith_folder_exists(path.data)) pith_buffer_append_text(&path, peft);
+    uint64_t bytes = path.data && !path.failed ? pith_cli_file_bytes(path.data) : UINT64_MAX;
+    pith_buffer_deinit(&path);
+    return bytes == UINT64_MAX ? 0 : bytes;
+}
+
+uint64_t pith_cli_adapter_bytes(const pith_cli_model *values) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < values->loras.n; i++) bytes += file_bytes(values->loras.items[i], false);
+    for (size_t i = 0; i < values->controls.n; i++)
+        bytes += file_bytes(values->controls.items[i], true);
+    return bytes;
+}
+
 /* ---- Opening ---- */
 
 /* What the engine counts for an adapter. */
@@ -84,10 +148,6 @@ static int open_one(const char *text, bool is_control, const pith_model *model, 
                     pith_cli_adapters *out) {
     pith_error error = {0};
     pith_cli_adapter_spec spec = pith_cli_parse_adapter(text, is_control);
-    if (out->n == PITH_SESSION_MAX_ADAPTERS)
-        return pith_cli_fail_text("at most %d adapters can be used together",
-                                  PITH_SESSION_MAX_ADAPTERS);
-    if (spec.first < 0) return pith_cli_fail_text("%s: control vectors begin at layer 1", text);
     pith_adapter_options options = {.size = sizeof options,
                                     .first_layer = spec.first,
                                     .last_layer = spec.last,

@@ -45,6 +45,14 @@ static void print_reply(pith_chat_state *s) {
     s->code = pith_cli_print_json(pith_cli_reply_json(&reply));
 }
 
+static void tell_loop(const pith_chat *chat) {
+    size_t n = chat->last.n_predicted, length = pith_session_length(chat->session);
+    char text[160] = "";
+    if (n <= length) /* else a part of the reply was shifted away */
+        pith_cli_describe_loop(pith_session_ids(chat->session) + length - n, n, text, sizeof text);
+    if (text[0]) fprintf(stderr, "note: %s\n", text);
+}
+
 void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *error) {
     const pith_generation *last = &s->chat.last;
     char text[160];
@@ -57,6 +65,7 @@ void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *er
         if (last->stop == PITH_STOP_CONTEXT)
             fputs("note: the context is full; /clear starts anew, --ctx makes it longer\n", stderr);
         if (last->stop == PITH_STOP_CANCELLED) fputs("note: stopped\n", stderr);
+        tell_loop(&s->chat);
         return;
     }
     if (status == PITH_ERROR_CANCELLED) {
@@ -130,7 +139,10 @@ static int talk(pith_chat_state *s, const chat_options *o) {
     loop(s);
     pith_chat_lines_close(&s->lines);
     pith_cli_cache_note(s->engine);
-    return s->code ? s->code : pith_cli_finish();
+    code = s->code ? s->code : pith_cli_finish();
+    /* a person has read it; a program learns it by the exit code */
+    if (code == PITH_EXIT_OK && s->command_failed && !s->lines.terminal) code = PITH_EXIT_FAILURE;
+    return code;
 }
 
 static int run_chat(const pith_cli_command *command, chat_options *o) {
@@ -141,7 +153,9 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     pith_chat_state s = {.json = o->json,
                          .keep_record = !o->no_record && pith_cli_record_is_for(&o->model) &&
                                         !pith_cli_draft_is_model(&o->draft)};
-    int code = pith_cli_open_model(command, &o->model, false, &model);
+    int code = pith_cli_read_grammar(command, &o->grammar, &s.grammar);
+    if (code < 0) code = pith_cli_check_draft(&o->draft);
+    if (code < 0) code = pith_cli_open_model(command, &o->model, false, &model);
     if (code < 0 && !pith_model_chat_template(model))
         code =
             pith_cli_fail_text("this model has no chat template; `pith run --raw` continues text");
@@ -154,7 +168,7 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
         if (!pith_chat_init(&s.chat, model, session, n_ctx, &error)) code = pith_cli_fail(&error);
     }
     if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, model, &s.chat.sampler);
-    if (code < 0) code = pith_cli_open_grammar(command, &o->grammar, model, &s.grammar);
+    if (code < 0) code = pith_cli_finish_grammar(&o->grammar, model, &s.grammar);
     s.engine = engine;
     s.prefer = o->model.prefer_text;
     s.chat.grammar = s.grammar;
@@ -169,6 +183,7 @@ static int run_chat(const pith_cli_command *command, chat_options *o) {
     pith_sampler_free(s.chat.sampler);
     pith_chat_deinit(&s.chat);
     pith_grammar_free(s.grammar);
+    pith_cli_close_grammar(&o->grammar);
     pith_free(s.system);
     pith_free(s.name);
     pith_cli_draft_close(&o->draft);
@@ -226,6 +241,7 @@ int pith_command_chat(int argc, char **argv) {
     if (code < 0 && o.sessions) return pith_chat_session_list();
     if (code < 0 && o.n_logprobs >= 0 && !o.json)
         code = pith_cli_usage(&command, "--logprobs is for --json");
+    if (code < 0) code = pith_cli_check_sampler(&command, &o.sampler);
     if (code < 0) code = pith_cli_prefer(&o.model, &o.draft);
     return code < 0 ? run_chat(&command, &o) : code;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The lines of `pith chat` that begin with '/'. A command is one row of the table and one function;
- * what it has to say goes to stderr. */
+ * what it has to say goes to stderr. It gives false when it failed and said so: where nobody reads
+ * along, that decides the exit code (chat.c). A failed reply has told its code itself. */
 #include "base/memory.h"
 #include "pith/chat_parts.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 enum { CONVERSATION_LIMIT = 64 << 20 };
@@ -25,11 +27,23 @@ const char pith_chat_commands_text[] =
     "A line that ends with \\ goes on in the next line. Ctrl-C stops a reply, or throws the line\n"
     "away that is being typed.";
 
-static void command_retry(pith_chat_state *s, const char *rest) {
+/* "pith: TEXT" on stderr; what it quotes cannot steer the terminal. */
+PITH_PRINTF(1, 2) static bool fail(const char *format, ...) {
+    pith_error error = {.status = PITH_ERROR_ARGUMENT};
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(error.text, sizeof error.text, format, args);
+    va_end(args);
+    pith_cli_fail(&error);
+    return false;
+}
+
+static bool command_retry(pith_chat_state *s, const char *rest) {
     pith_error error = {0};
     (void)rest;
     pith_status status = pith_chat_retry(&s->chat, &error);
     pith_chat_tell(s, status, &error);
+    return true;
 }
 
 /* A saved conversation is text that a file brought: its lines stay lines, the rest is harmless. */
@@ -45,20 +59,18 @@ static void print_lines(const char *text, size_t size, const char *end) {
     fputs(end, stderr);
 }
 
-static void command_undo(pith_chat_state *s, const char *rest) {
+static bool command_undo(pith_chat_state *s, const char *rest) {
     (void)rest;
     char *text = pith_chat_undo(&s->chat);
-    if (text) {
-        fputs("taken back: ", stderr);
-        print_lines(text, strlen(text), "\n");
-    } else {
-        fputs("note: there is nothing to take back\n", stderr);
-    }
+    if (!text) return fail("there is nothing to take back");
+    fputs("taken back: ", stderr);
+    print_lines(text, strlen(text), "\n");
     pith_free(text);
+    return true;
 }
 
 /* Asks for a reply, so that a failure is told as one: with --json a line is waited for. */
-static void command_edit(pith_chat_state *s, const char *rest) {
+static bool command_edit(pith_chat_state *s, const char *rest) {
     pith_error error = {0};
     char *text = rest[0] ? pith_chat_undo(&s->chat) : NULL;
     if (text)
@@ -69,6 +81,7 @@ static void command_edit(pith_chat_state *s, const char *rest) {
     else
         pith_chat_tell(s, pith_fail(&error, PITH_ERROR_ARGUMENT, "/edit needs a TEXT"), &error);
     pith_free(text);
+    return true;
 }
 
 /* Without memory for the system prompt the conversation has none, and that is told. */
@@ -78,24 +91,26 @@ static bool start_anew(pith_chat_state *s) {
     return ok;
 }
 
-static void command_clear(pith_chat_state *s, const char *rest) {
+static bool command_clear(pith_chat_state *s, const char *rest) {
     (void)rest;
-    if (start_anew(s)) fputs("note: started anew\n", stderr);
+    if (!start_anew(s)) return false;
+    fputs("note: started anew\n", stderr);
+    return true;
 }
 
-static void command_system(pith_chat_state *s, const char *rest) {
+static bool command_system(pith_chat_state *s, const char *rest) {
     pith_free(s->system);
     s->system = rest[0] ? pith_copy_text(rest, strlen(rest)) : NULL;
-    bool ok = start_anew(s);
-    if (ok && !s->system && rest[0])
-        pith_cli_fail_text("out of memory for the system prompt; there is none now");
-    else if (ok)
-        fputs(s->system ? "note: started anew with this system prompt\n"
-                        : "note: started anew without a system prompt\n",
-              stderr);
+    if (!start_anew(s)) return false;
+    if (!s->system && rest[0])
+        return fail("out of memory for the system prompt; there is none now");
+    fputs(s->system ? "note: started anew with this system prompt\n"
+                    : "note: started anew without a system prompt\n",
+          stderr);
+    return true;
 }
 
-static void command_history(pith_chat_state *s, const char *rest) {
+static bool command_history(pith_chat_state *s, const char *rest) {
     (void)rest;
     for (size_t i = 0; i < json_array_size(s->chat.messages); i++) {
         const json_t *message = json_array_get(s->chat.messages, i);
@@ -104,98 +119,103 @@ static void command_history(pith_chat_state *s, const char *rest) {
         print_lines(json_string_value(role), json_string_length(role), ": ");
         print_lines(json_string_value(content), json_string_length(content), "\n");
     }
+    return true;
 }
 
-static void command_save(pith_chat_state *s, const char *rest) {
+static bool command_save(pith_chat_state *s, const char *rest) {
     pith_error error = {0};
-    if (!rest[0])
-        fputs("note: /save needs a FILE\n", stderr);
-    else if (pith_cli_is_device(rest))
-        pith_cli_fail_text("%s is no file", rest);
-    else if (pith_chat_write_json(s->chat.messages, rest, &error) != PITH_OK)
-        pith_cli_fail(&error);
-    else
-        fprintf(stderr, "saved %zu messages\n", json_array_size(s->chat.messages));
+    if (!rest[0]) return fail("/save needs a FILE");
+    if (pith_cli_is_device(rest)) return fail("%s is no file", rest);
+    if (pith_chat_write_json(s->chat.messages, rest, &error) != PITH_OK)
+        return fail("%s", error.text);
+    fprintf(stderr, "saved %zu messages\n", json_array_size(s->chat.messages));
+    return true;
 }
 
-static void command_load(pith_chat_state *s, const char *rest) {
+/* The messages of a file; NULL with a message. */
+static json_t *read_conversation(const char *path) {
     pith_buffer text = {0};
     pith_error error = {0};
     json_error_t fault = {0};
     json_t *json = NULL;
-    if (!rest[0]) {
-        fputs("note: /load needs a FILE\n", stderr);
-        return;
-    }
-    if (!pith_cli_read_file(rest, CONVERSATION_LIMIT, &text, &error)) {
-        pith_cli_fail(&error);
-    } else if (!(json = json_loadb(text.data ? text.data : "", text.size, 0, &fault))) {
-        pith_cli_fail_text("%s, line %d: %s", rest, fault.line, fault.text);
-    } else if (!pith_chat_is_conversation(json)) {
-        pith_cli_fail_text("%s is no list of messages with texts \"role\" and \"content\"", rest);
-    } else {
-        if (pith_chat_load(&s->chat, json))
-            fprintf(stderr, "loaded %zu messages\n", json_array_size(json));
-        else
-            pith_cli_fail_text("out of memory for the messages of %s; there are none now", rest);
-    }
-    json_decref(json);
+    if (!pith_cli_read_text(path, CONVERSATION_LIMIT, &text, &error))
+        fail("%s", error.text);
+    else if (!(json = json_loadb(text.data ? text.data : "", text.size, 0, &fault)))
+        fail("%s, line %d: %s", path, fault.line, fault.text);
     pith_buffer_deinit(&text);
+    if (!json || pith_chat_is_conversation(json)) return json;
+    fail("%s is no list of messages with texts \"role\" and \"content\"", path);
+    json_decref(json);
+    return NULL;
+}
+
+static bool command_load(pith_chat_state *s, const char *rest) {
+    if (!rest[0]) return fail("/load needs a FILE");
+    json_t *json = read_conversation(rest);
+    if (!json) return false;
+    bool ok = pith_chat_load(&s->chat, json);
+    if (ok)
+        fprintf(stderr, "loaded %zu messages\n", json_array_size(json));
+    else
+        fail("out of memory for the messages of %s; there are none now", rest);
+    json_decref(json);
+    return ok;
 }
 
 /* The conversation so far stays under its name, if it has one; what follows is kept as NAME. */
-static void command_fork(pith_chat_state *s, const char *rest) {
+static bool command_fork(pith_chat_state *s, const char *rest) {
     pith_error error = {0};
+    if (!rest[0]) return fail("/fork needs a NAME");
     char *name = pith_copy_text(rest, strlen(rest));
-    if (!rest[0])
-        fputs("note: /fork needs a NAME\n", stderr);
-    else if (!name)
-        pith_cli_fail_text("out of memory");
-    else if (pith_chat_session_save(&s->chat, rest, &error) != PITH_OK)
-        pith_cli_fail(&error);
-    else {
-        fprintf(stderr, "note: goes on as '%s'\n", rest);
-        pith_free(s->name);
-        s->name = name;
-        return;
+    if (!name) return fail("out of memory");
+    if (pith_chat_session_save(&s->chat, rest, &error) != PITH_OK) {
+        pith_free(name);
+        return fail("%s", error.text);
     }
-    pith_free(name);
+    fprintf(stderr, "note: goes on as '%s'\n", rest);
+    pith_free(s->name);
+    s->name = name;
+    return true;
 }
 
 /* Free again also lifts what --grammar and its kin asked for. */
-static void command_schema(pith_chat_state *s, const char *rest) {
+static bool command_schema(pith_chat_state *s, const char *rest) {
     pith_cli_grammar wanted = {.schema_file = rest};
     pith_grammar *grammar = NULL;
     bool off = strcmp(rest, "off") == 0;
-    if (!rest[0]) {
-        fputs("note: /schema needs a FILE, or off\n", stderr);
-        return;
-    }
-    if (!off && pith_cli_open_grammar(NULL, &wanted, s->chat.model, &grammar) >= 0) return;
+    if (!rest[0]) return fail("/schema needs a FILE, or off");
+    bool ok = off || (pith_cli_read_grammar(NULL, &wanted, &grammar) < 0 &&
+                      pith_cli_finish_grammar(&wanted, s->chat.model, &grammar) < 0);
+    pith_cli_close_grammar(&wanted);
+    if (!ok) return false;
     pith_grammar_free(s->grammar);
     s->chat.grammar = s->grammar = grammar;
     fputs(off ? "note: replies are free\n" : "note: replies are JSON of this schema\n", stderr);
+    return true;
 }
 
-static void command_stats(pith_chat_state *s, const char *rest) {
+static bool command_stats(pith_chat_state *s, const char *rest) {
     (void)rest;
     pith_cli_print_stats(&s->chat.last);
     fprintf(stderr, "context %zu of %zu\n", pith_chat_n_tokens(&s->chat), s->chat.capacity);
+    return true;
 }
 
-static void command_help(pith_chat_state *s, const char *rest) {
+static bool command_help(pith_chat_state *s, const char *rest) {
     (void)s, (void)rest;
     fprintf(stderr, "%s\n", pith_chat_commands_text);
+    return true;
 }
 
-static void command_quit(pith_chat_state *s, const char *rest) {
+static bool command_quit(pith_chat_state *s, const char *rest) {
     (void)rest;
     s->quit = true;
+    return true;
 }
 
 static const struct {
     const char *name;
-    void (*run)(pith_chat_state *s, const char *rest);
+    bool (*run)(pith_chat_state *s, const char *rest);
 } commands[] = {
     {"help", command_help},       {"clear", command_clear}, {"system", command_system},
     {"retry", command_retry},     {"undo", command_undo},   {"edit", command_edit},
@@ -211,11 +231,10 @@ void pith_chat_run_command(pith_chat_state *s, const char *line) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strlen(commands[i].name) != size || memcmp(commands[i].name, line + 1, size) != 0)
             continue;
-        commands[i].run(s, rest);
+        if (!commands[i].run(s, rest)) s->command_failed = true;
         return;
     }
-    fprintf(stderr,
-            "pith: there is no command %.*s; /help lists them (a line that shall begin with / may "
-            "begin with a space)\n",
-            (int)size + 1, line);
+    s->command_failed = !fail("there is no command %.*s; /help lists them (a line that shall begin "
+                              "with / may begin with a space)",
+                              (int)size + 1, line);
 }

@@ -113,8 +113,9 @@ typedef struct pith_chat_state {
     bool json;             /* a reply is one JSON line */
     bool keep_record;      /* of each reply, for `pith fit` */
     bool quit;
-    char *name; /* under which the conversation is kept; owned; NULL: it is not */
-    int code;   /* of the last reply */
+    char *name;          /* under which the conversation is kept; owned; NULL: it is not */
+    int code;            /* of the last reply */
+    bool command_failed; /* one that begins with '/' */
 } pith_chat_state;
 
 /* Says text and prints the reply. */

@@ -92,9 +92,12 @@ void pith_cli_model_options(pith_cli_model *values, pith_cli_option out[PITH_CLI
  * *error. Caller frees with pith_free. */
 char *pith_cli_find_model(const char *name, pith_error *error);
 /* The folder of everything that pith keeps: "$PITH_HOME", else pith/ below the XDG cache. Caller
- * frees with pith_free; NULL without memory. */
+ * frees with pith_free; NULL without memory, and where the environment names no place. */
 char *pith_cli_home_folder(void);
-/* models/ in it. Caller frees with pith_free; NULL without memory. */
+bool pith_cli_has_home(void);
+/* What is to be said where there is none. */
+#define PITH_CLI_NO_HOME "none of PITH_HOME, XDG_CACHE_HOME and HOME is set: set PITH_HOME"
+/* models/ in it. Caller frees with pith_free; NULL as above. */
 char *pith_cli_models_folder(void);
 /* Opens what -m names, shows progress, prints the model's notes. Exit code, or -1 when *model is
  * open. */
@@ -126,6 +129,8 @@ typedef struct pith_cli_sampler {
 enum { PITH_CLI_SAMPLER_OPTIONS = 26 };
 void pith_cli_sampler_options(pith_cli_sampler *values,
                               pith_cli_option out[PITH_CLI_SAMPLER_OPTIONS]);
+/* What can be told without a model. Exit code, or -1. */
+int pith_cli_check_sampler(const pith_cli_command *command, const pith_cli_sampler *values);
 /* Exit code, or -1 when *sampler is made. */
 int pith_cli_sampler_open(const pith_cli_command *command, const pith_cli_sampler *values,
                           const pith_model *model, pith_sampler **sampler);
@@ -170,6 +175,8 @@ bool pith_cli_read_all(FILE *file, const char *name, size_t limit, pith_buffer *
                        pith_error *error);
 /* "-" is standard input. */
 bool pith_cli_read_file(const char *path, size_t limit, pith_buffer *out, pith_error *error);
+/* The same without the byte order mark that some editors write in front of UTF-8. */
+bool pith_cli_read_text(const char *path, size_t limit, pith_buffer *out, pith_error *error);
 /* Ids of text; NULL with a message in error. *n_ids set. Caller frees with pith_free. */
 int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t size, unsigned flags,
                            size_t *n_ids, pith_error *error);

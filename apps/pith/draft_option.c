@@ -2,6 +2,7 @@
  * `--draft off|ngram|auto|MODEL`: where guesses at the next tokens come from. A MODEL is opened
  * beside the model with the same context and threads; it needs the same vocabulary, which the first
  * reply checks. */
+#include "base/memory.h"
 #include "pith/reply_option.h"
 
 #include <string.h>
@@ -31,6 +32,18 @@ static size_t named_mode(const pith_cli_draft *draft) {
 
 bool pith_cli_draft_is_model(const pith_cli_draft *draft) {
     return named_mode(draft) == N_NAMES;
+}
+
+int pith_cli_check_draft(const pith_cli_draft *draft) {
+    pith_error error = {0};
+    pith_file *file = NULL;
+    if (!pith_cli_draft_is_model(draft)) return -1;
+    char *path = pith_cli_find_model(draft->source, &error);
+    bool ok = path && pith_file_open(path, &file, &error) == PITH_OK &&
+              pith_file_check(file, &error) == PITH_OK;
+    pith_file_close(file);
+    pith_free(path);
+    return ok ? -1 : pith_cli_fail_text("--draft: %s", error.text);
 }
 
 /* Bytes that the model, its engine and its adapters have of --memory. */

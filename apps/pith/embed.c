@@ -59,15 +59,19 @@ static int add_ids(embed_job *job, const char *list) {
     return t->n > 0 ? -1 : pith_cli_fail_text("there are no ids");
 }
 
-/* Each line of the file is a text; empty ones are left out. */
+/* Each line of the file is a text, also an empty one: vectors and lines stay in step. */
 static int add_lines(embed_job *job, const pith_buffer *file) {
     int code = -1;
+    size_t number = 0;
     for (size_t at = 0; at < file->size && code < 0;) {
         const char *line = file->data + at, *end = memchr(line, '\n', file->size - at);
         size_t size = end ? (size_t)(end - line) : file->size - at;
         at += size + 1;
         if (size > 0 && line[size - 1] == '\r') size--;
-        if (size > 0) code = add_text(job, line, size);
+        number++;
+        code = add_text(job, line, size);
+        if (code >= 0)
+            fprintf(stderr, "note: that is line %zu of %s\n", number, job->options->file);
     }
     return code;
 }
@@ -240,7 +244,7 @@ int pith_command_embed(int argc, char **argv) {
     pith_cli_option table[PITH_CLI_MODEL_OPTIONS + 6] = {{0}};
     const pith_cli_option own[] = {
         {"file", 'f', PITH_CLI_TEXT, &o.file, "FILE",
-         "a text from each line of FILE (- is standard input)", 0, 0},
+         "a text from each line of FILE, empty ones too (- is stdin)", 0, 0},
         {"ids", 0, PITH_CLI_TEXT, &o.ids, "1,2,3", "token ids instead of texts", 0, 0},
         {"pooling", 0, PITH_CLI_CHOICE, &o.pooling, "auto|mean|first|last",
          "how states become a vector (default: the model's, else mean)", 0, 0},

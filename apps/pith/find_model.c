@@ -44,7 +44,7 @@ static void fail_unknown(const char *name, const char *folder, pith_error *error
     else
         pith_fail(error, PITH_ERROR_NOT_FOUND,
                   "there is no model '%s': neither a file here nor in %s (`pith list` shows them)",
-                  name, folder ? folder : "the models folder");
+                  name, folder ? folder : "a models folder, for " PITH_CLI_NO_HOME);
 }
 
 /* A name of `pith list`; NULL with a message. */

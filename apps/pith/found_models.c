@@ -146,7 +146,7 @@ static void find_own(pith_cli_found_list *list) {
     if (models) pull = pith_cli_join(models, ".pull");
     search.folder = pull;
     if (pull) (void)pith_cli_each_name(pull, add_partial, &search);
-    list->failed = list->failed || !pull;
+    list->failed = list->failed || (models && !pull);
     pith_free(pull);
     pith_free(models);
 }

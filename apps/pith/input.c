@@ -40,6 +40,16 @@ bool pith_cli_read_file(const char *path, size_t limit, pith_buffer *out, pith_e
     return ok;
 }
 
+bool pith_cli_read_text(const char *path, size_t limit, pith_buffer *out, pith_error *error) {
+    static const char mark[] = "\xEF\xBB\xBF";
+    const size_t n = sizeof mark - 1;
+    if (!pith_cli_read_file(path, limit, out, error)) return false;
+    if (out->size < n || memcmp(out->data, mark, n) != 0) return true;
+    memmove(out->data, out->data + n, out->size - n);
+    out->size -= n;
+    return true;
+}
+
 int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t size, unsigned flags,
                            size_t *n_ids, pith_error *error) {
     size_t capacity = size + 2;

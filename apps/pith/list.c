@@ -150,15 +150,19 @@ static int print_list(const pith_cli_found_list *list, const char *folder, bool 
         else
             print_row(&row);
     }
-    if (list->n == 0)
+    if (list->n == 0 && !folder)
+        fputs("note: there is no folder for models: " PITH_CLI_NO_HOME ", or give -m a path\n",
+              stderr);
+    else if (list->n == 0)
         fprintf(
             stderr,
             "note: there are no models in %s; `pith pull` fetches one (--catalogue lists some), "
             "or put GGUF files there, or give -m a path\n",
             folder);
     if (json)
-        return pith_cli_print_json(
-            json_pack("{s:o, s:o}", "folder", pith_cli_json_string(folder), "models", models));
+        return pith_cli_print_json(json_pack("{s:o, s:o}", "folder",
+                                             folder ? pith_cli_json_string(folder) : json_null(),
+                                             "models", models));
     json_decref(models);
     return pith_cli_finish();
 }
@@ -175,7 +179,7 @@ int pith_command_list(int argc, char **argv) {
     char *folder = pith_cli_models_folder();
     pith_cli_found_list list;
     pith_cli_find_models(&list);
-    if (!folder || list.failed)
+    if (list.failed || (!folder && pith_cli_has_home()))
         code = pith_cli_fail_text("out of memory while listing models");
     else
         code = print_list(&list, folder, json);

@@ -59,7 +59,13 @@ char *pith_cli_home_folder(void) {
         pith_free(value);
         return folder;
     }
-    return join(".", "/.cache/pith", "");
+    return NULL;
+}
+
+bool pith_cli_has_home(void) {
+    char *home = pith_cli_home_folder();
+    pith_free(home);
+    return home != NULL;
 }
 
 char *pith_cli_models_folder(void) {
@@ -85,10 +91,12 @@ int pith_cli_open_model(const pith_cli_command *command, const pith_cli_model *v
     if (!values->model)
         return pith_cli_usage(command, "which model? Give -m MODEL (`pith list` shows them)");
     pith_error error = {0};
+    int code = pith_cli_check_adapters(command, values);
+    if (code >= 0) return code;
     char *path = pith_cli_find_model(values->model, &error);
     if (!path) return pith_cli_fail(&error);
     pith_load load = (pith_load)values->load;
-    int code = vocab_only ? -1 : pith_cli_plan_memory(values, path, &load);
+    code = vocab_only ? -1 : pith_cli_plan_memory(values, path, &load);
     if (code >= 0) {
         pith_free(path);
         return code;
@@ -149,6 +157,8 @@ int pith_cli_open_engine(const pith_cli_model *values, const pith_model *model,
     int code = pith_cli_open_adapters(values, model, &adapters);
     if (code < 0) code = memory_left(values, model, &adapters, &limit);
     pith_cli_thread_numbers threads = pith_cli_thread_defaults(values->n_threads);
+    if (values->use_cache && !values->cache && !pith_cli_has_home())
+        fputs("note: prompts are not kept: " PITH_CLI_NO_HOME ", or give --cache DIR\n", stderr);
     char *cache = values->use_cache ? pith_cli_cache_folder(values->cache) : NULL;
     pith_engine_options options = {.size = sizeof options,
                                    .cache_folder = cache,

@@ -40,18 +40,27 @@ int pith_cli_usage(const pith_cli_command *command, const char *format, ...) {
     return PITH_EXIT_USAGE;
 }
 
+enum { HELP_COLUMN = 34 };
+
+/* A name that leaves its sentence no room stands on a line of its own. */
+static void print_option(const char *name, const char *help) {
+    bool is_long = strlen(name) > HELP_COLUMN;
+    if (is_long) printf("  %s\n", name);
+    printf("  %-*s %s\n", HELP_COLUMN, is_long ? "" : name, help);
+}
+
 static void print_help(const pith_cli_command *command) {
     printf("%s\n\nUsage: %s\n\n", command->summary, command->usage);
     for (size_t i = 0; i < command->n_options; i++) {
         const pith_cli_option *option = &command->options[i];
-        char left[64];
+        char left[128];
         snprintf(left, sizeof left, "%c%c%s --%s%s%s", option->letter ? '-' : ' ',
                  option->letter ? option->letter : ' ', option->letter ? "," : " ", option->name,
                  option->kind == PITH_CLI_FLAG ? "" : " ",
                  option->kind == PITH_CLI_FLAG ? "" : option->value);
-        printf("  %-34s %s\n", left, option->help);
+        print_option(left, option->help);
     }
-    printf("  %-34s %s\n", "-h, --help", "this text");
+    print_option("-h, --help", "this text");
     if (command->more) printf("\n%s\n", command->more);
 }
 

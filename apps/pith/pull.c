@@ -221,6 +221,8 @@ static int pull(const pull_options *o, const char *word) {
     pith_error error = {0};
     pith_cli_plan plan;
     pith_cli_found_list list = {0};
+    if (!pith_cli_has_home())
+        return pith_cli_fail_text("there is no folder for models: " PITH_CLI_NO_HOME);
     if (!pith_cli_network_open(&error)) return pith_cli_fail(&error);
     pith_status status = pith_cli_plan_make(word, o->name, o->timeout, &plan, &error);
     int code = status ? pith_cli_fail(&error) : -1;

@@ -244,7 +244,11 @@ static pith_status plan_address(const char *url, const char *as, pith_cli_plan *
     pith_buffer file = {0};
     pith_cli_url_shown(url, shown, sizeof shown);
     pith_cli_url_origin(url, origin, sizeof origin);
-    if (!origin[0] || memchr(url, '@', strcspn(url, "?#")))
+    if (!origin[0])
+        return pith_fail(error, PITH_ERROR_ARGUMENT,
+                         "'%.*s' is followed by no host: an address is https://HOST/PATH",
+                         (int)(strstr(url, "://") + 3 - url), url);
+    if (memchr(url, '@', strcspn(url, "?#")))
         return pith_fail(error, PITH_ERROR_ARGUMENT,
                          "%.150s: an address has a host and no name or password before it", shown);
     if (as)

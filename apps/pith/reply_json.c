@@ -59,6 +59,8 @@ static json_t *note_list(const pith_cli_reply *reply, const char *cache_note) {
         pith_summarise_describe(reply->summary, text, sizeof text);
         add_note(list, text);
     }
+    pith_cli_describe_loop(reply->ids, made->n_predicted, text, sizeof text);
+    add_note(list, text);
     if (made->n_dropped > 0) {
         snprintf(text, sizeof text, "%zu tokens were dropped to stay within the context",
                  made->n_dropped);
@@ -70,6 +72,26 @@ static json_t *note_list(const pith_cli_reply *reply, const char *cache_note) {
         at += size + (at[size] == '\n');
     }
     return list;
+}
+
+/* A passage of up to MOST_PASSAGE tokens counts when it stands LEAST_TIMES in a row and takes
+ * LEAST_TOKENS: a list of equal items or a row of dashes is none yet. */
+enum { MOST_PASSAGE = 256, LEAST_TIMES = 4, LEAST_TOKENS = 48 };
+
+void pith_cli_describe_loop(const int32_t *ids, size_t n, char *text, size_t capacity) {
+    text[0] = 0;
+    for (size_t size = 1; size <= MOST_PASSAGE && size * LEAST_TIMES <= n; size++) {
+        size_t same = 0; /* tokens that are those one passage before */
+        while (same + size < n && ids[n - 1 - same] == ids[n - 1 - same - size]) same++;
+        size_t times = same / size + 1;
+        if (times < LEAST_TIMES || times * size < LEAST_TOKENS) continue;
+        snprintf(
+            text, capacity,
+            "the reply ends with the same %zu tokens %zu times; --dry-multiplier 0.8 or --temp "
+            "leads on, -n limits the length",
+            size, times);
+        return;
+    }
 }
 
 static json_t *logprob_json(const pith_model *model, pith_logprob one) {
@@ -134,6 +156,9 @@ void pith_cli_print_stats(const pith_generation *made) {
         made->n_prompt, made->n_cached, made->cache_source == PITH_CACHE_DISK ? " (from disk)" : "",
         made->prompt_ms, per_second(n_read, made->prompt_ms), made->ttft_ms, made->n_predicted,
         per_second(n_after_first, made->predicted_ms));
+    if (made->n_drafted + made->n_forced > 0)
+        fprintf(stderr, "%zu tokens guessed, %zu of them right; %zu forced by the grammar\n",
+                made->n_drafted, made->n_draft_accepted, made->n_forced);
     if (made->cache_miss > PITH_CACHE_MISS_OFF)
         fprintf(stderr, "nothing came from disk: %s\n", pith_cache_miss_text(made->cache_miss));
 }

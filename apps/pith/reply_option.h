@@ -23,6 +23,8 @@ typedef struct pith_cli_draft_target {
     const pith_engine *engine;
     const pith_session *session;
 } pith_cli_draft_target;
+/* Whether a model that is named can be had, before another is loaded. Exit code, or -1. */
+int pith_cli_check_draft(const pith_cli_draft *draft);
 /* Settles the mode and opens the draft model where one is named. -1, or the exit code. */
 int pith_cli_draft_open(const pith_cli_command *command, const pith_cli_model *values,
                         const pith_cli_draft_target *target, pith_cli_draft *draft);
@@ -62,7 +64,11 @@ typedef struct pith_cli_adapters {
     int32_t rank;   /* that an engine needs room for; 0: none */
     uint64_t bytes; /* in memory */
 } pith_cli_adapters;
-/* Opens what --lora and --control-vector name. Exit code, or -1. Closed in every case. */
+/* Whether the files are there and the numbers right, which takes no model. Exit code, or -1. */
+int pith_cli_check_adapters(const pith_cli_command *command, const pith_cli_model *values);
+/* What the adapters will take in memory, as their files are large. */
+uint64_t pith_cli_adapter_bytes(const pith_cli_model *values);
+/* Opens what was checked. Exit code, or -1. Closed in every case. */
 int pith_cli_open_adapters(const pith_cli_model *values, const pith_model *model,
                            pith_cli_adapters *out);
 void pith_cli_close_adapters(pith_cli_adapters *adapters);
@@ -72,13 +78,19 @@ void pith_cli_note_adapters(const pith_session *session, json_t *notes);
 /* ---- Grammars (grammar_option.c): --grammar --schema --regex --choices ---- */
 typedef struct pith_cli_grammar {
     const char *gbnf_file, *schema_file, *regex, *choices;
+    pith_buffer text; /* of the one that is given, until the grammar is made */
 } pith_cli_grammar;
 enum { PITH_CLI_GRAMMAR_OPTIONS = 4 };
 void pith_cli_grammar_options(pith_cli_grammar *values,
                               pith_cli_option out[PITH_CLI_GRAMMAR_OPTIONS]);
-/* *out is NULL where none is given. Exit code, or -1. */
-int pith_cli_open_grammar(const pith_cli_command *command, const pith_cli_grammar *values,
-                          const pith_model *model, pith_grammar **out);
+/* Before a model is loaded: *out is NULL where none is given, and where it names tokens, which are
+ * the model's. Exit code, or -1. */
+int pith_cli_read_grammar(const pith_cli_command *command, pith_cli_grammar *values,
+                          pith_grammar **out);
+/* Makes one of what was read, where *out is still NULL. Exit code, or -1. Read or not, it ends with
+ * this call or with pith_cli_close_grammar. */
+int pith_cli_finish_grammar(pith_cli_grammar *values, const pith_model *model, pith_grammar **out);
+void pith_cli_close_grammar(pith_cli_grammar *values);
 
 /* ---- Tools (tool_option.c): --tools --tool-choice --parallel-tools ---- */
 typedef struct pith_cli_tools {
@@ -123,7 +135,10 @@ json_t *pith_cli_choice_json(pith_span text, const int32_t *ids, const pith_gene
  * it. */
 void pith_cli_add_logprobs(json_t *list, const pith_model *model, pith_logprob own,
                            const pith_logprob *top, size_t n_top);
-/* Times and speeds in one line on stderr. */
+/* Whether the reply goes round in circles: its last tokens are one passage, over and over. A
+ * sentence with what helps, or "". */
+void pith_cli_describe_loop(const int32_t *ids, size_t n, char *text, size_t capacity);
+/* Times and speeds in one line on stderr, guesses in another. */
 void pith_cli_print_stats(const pith_generation *made);
 
 #endif

@@ -181,23 +181,35 @@ static int open_draft(const pith_cli_command *command, pith_run_options *o,
     return pith_cli_draft_open(command, &o->model, &target, &o->draft);
 }
 
+static int check_keep(const pith_cli_command *command, const pith_run_options *o,
+                      const pith_run_state *s) {
+    int32_t n_ctx = pith_engine_describe(s->engine).n_ctx;
+    if (o->n_keep <= n_ctx / 2) return -1;
+    return pith_cli_usage(command, "--keep %d is more than half of the context of %d tokens",
+                          (int)o->n_keep, (int)n_ctx);
+}
+
 static int run_model(const pith_cli_command *command, pith_run_options *o,
                      const pith_buffer *prompt) {
     pith_run_state s = {0};
     int code = pith_cli_read_tools(command, &o->tools);
+    if (code < 0) code = pith_cli_read_grammar(command, &o->grammar, &s.grammar);
+    if (code < 0) code = pith_cli_check_draft(&o->draft);
     if (code < 0) code = pith_cli_open_model(command, &o->model, false, &s.model);
     if (code < 0) pith_cli_prefer_tell(&o->model, s.model);
     if (code < 0) code = take_prompt(o, &s, prompt);
     if (code < 0)
         code =
             pith_cli_open_engine(&o->model, s.model, wanted_context(o, &s), &s.engine, &s.session);
+    if (code < 0) code = check_keep(command, o, &s);
     if (code < 0) code = pith_cli_sampler_open(command, &o->sampler, s.model, &s.sampler);
     if (code < 0) code = open_draft(command, o, &s);
     if (code < 0 && !o->tools.list)
-        code = pith_cli_open_grammar(command, &o->grammar, s.model, &s.grammar);
+        code = pith_cli_finish_grammar(&o->grammar, s.model, &s.grammar);
     if (code < 0) code = summarise(o, &s);
     if (code < 0) code = o->n_choices > 1 ? pith_run_choices(o, &s) : pith_run_reply(o, &s);
     pith_grammar_free(s.grammar);
+    pith_cli_close_grammar(&o->grammar);
     pith_cli_close_tools(&o->tools);
     pith_cli_draft_close(&o->draft);
     pith_sampler_free(s.sampler);
@@ -230,6 +242,8 @@ static int check_options(const pith_cli_command *command, const pith_run_options
     if (o->parse_special && !o->raw)
         return pith_cli_usage(command, "--parse-special is for --raw prompts");
     if (o->n_logprobs >= 0 && !o->json) return pith_cli_usage(command, "--logprobs is for --json");
+    int code = pith_cli_check_sampler(command, &o->sampler);
+    if (code >= 0) return code;
     if (o->n_choices > 1 && pith_cli_draft_is_model(&o->draft))
         return pith_cli_usage(command, "--draft MODEL guesses for one reply, not for --n %d",
                               (int)o->n_choices);

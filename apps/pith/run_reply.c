@@ -135,6 +135,13 @@ json_t *pith_run_reply_json(const pith_run_options *o, const pith_run_state *s,
     return pith_cli_reply_json(&reply);
 }
 
+static void tell_loop(const pith_buffer *ids) {
+    char text[160];
+    const int32_t *first = (const int32_t *)(const void *)ids->data;
+    pith_cli_describe_loop(first, ids->size / sizeof *first, text, sizeof text);
+    if (text[0]) fprintf(stderr, "note: %s\n", text);
+}
+
 static int print_result(const pith_run_options *o, const pith_run_state *s) {
     const pith_buffer *text = &s->output.text;
     if (o->json) {
@@ -150,6 +157,7 @@ static int print_result(const pith_run_options *o, const pith_run_state *s) {
     if (s->grammar && s->made.stop == PITH_STOP_LENGTH)
         fputs("note: the reply was cut by --predict: it is not a whole text of its grammar\n",
               stderr);
+    tell_loop(&s->output.ids);
     if (s->made.stop == PITH_STOP_CONTEXT)
         fprintf(stderr, "note: the context of %d tokens is full; --ctx makes it longer\n",
                 (int)pith_engine_describe(s->engine).n_ctx);

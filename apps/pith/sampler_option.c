@@ -92,6 +92,22 @@ void pith_cli_sampler_options(pith_cli_sampler *values,
     fill_more(values, out + CUTS + PENALTIES);
 }
 
+/* ---- --ban ---- */
+
+int pith_cli_check_sampler(const pith_cli_command *command, const pith_cli_sampler *values) {
+    const pith_cli_list *banned = &values->banned;
+    if (banned->n > PITH_BANNED_MAX)
+        return pith_cli_usage(command, "--ban may be given %d times, not %zu", PITH_BANNED_MAX,
+                              banned->n);
+    for (size_t i = 0; i < banned->n; i++) {
+        size_t size = strlen(banned->items[i]);
+        if (size == 0 || size > PITH_BANNED_MAX_BYTES)
+            return pith_cli_usage(command, "--ban needs a text of 1 to %d bytes, not of %zu",
+                                  PITH_BANNED_MAX_BYTES, size);
+    }
+    return -1;
+}
+
 /* ---- --logit-bias ---- */
 
 /* Where the number begins: the first sign from which on the rest is one. 0: there is none. */

@@ -48,7 +48,7 @@ int pith_cli_read_tools(const pith_cli_command *command, pith_cli_tools *values)
     values->options =
         (pith_tool_options){.size = sizeof values->options, .parallel = values->parallel};
     take_choice(values);
-    if (!pith_cli_read_file(values->file, TOOLS_LIMIT, &text, &error)) {
+    if (!pith_cli_read_text(values->file, TOOLS_LIMIT, &text, &error)) {
         pith_buffer_deinit(&text);
         return pith_cli_fail(&error);
     }

@@ -368,8 +368,11 @@ pith_status pith_pool_new(int n_threads, pith_pool **out, pith_error *error) {
     if (!pool_make_threads(pool)) {
         int n_made = pool->n_workers;
         pith_pool_free(pool);
-        return pith_fail(error, PITH_ERROR_MEMORY,
-                         "the system gave %d of %d threads; ask for fewer", n_made + 1, n_threads);
+        return pith_fail(
+            error, PITH_ERROR_MEMORY,
+            "the system gave %d of %d threads: ask for fewer (--threads), or raise the "
+            "limits on memory and processes (ulimit -v, ulimit -u)",
+            n_made + 1, n_threads);
     }
     *out = pool;
     return PITH_OK;

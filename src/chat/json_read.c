@@ -6,8 +6,9 @@
  * arrays and objects are nested more than PITH_JSON_MAX_DEPTH levels deep or the text is longer
  * than PITH_JSON_MAX_BYTES.
  *
+ * The scan also refuses a NUL byte between values, which jansson takes for the end of a number.
  * What jansson refuses too: ill-formed UTF-8, half surrogate pairs, NUL in keys, numbers that
- * fit neither 64 bits nor a double. NUL in a string is a character like others. Of equal
+ * fit neither 64 bits nor a double. \u0000 in a string is a character like others. Of equal
  * keys the last one counts. Integers and reals stay apart (1 and 1.0).
  */
 #include "chat/chat.h"
@@ -16,8 +17,10 @@ typedef struct json_place {
     size_t line, column;
 } json_place;
 
-/* false when the nesting is too deep; *place is then where. */
-static bool check_depth(pith_span text, json_place *place) {
+/* What the scan finds: *place is then where. */
+typedef enum json_scan { JSON_SCAN_GOOD, JSON_SCAN_DEEP, JSON_SCAN_NUL } json_scan;
+
+static json_scan scan(pith_span text, json_place *place) {
     size_t depth = 0;
     bool in_string = false;
     *place = (json_place){1, 0};
@@ -34,12 +37,14 @@ static bool check_depth(pith_span text, json_place *place) {
         } else if (c == '"') {
             in_string = true;
         } else if (c == '[' || c == '{') {
-            if (++depth > PITH_JSON_MAX_DEPTH) return false;
+            if (++depth > PITH_JSON_MAX_DEPTH) return JSON_SCAN_DEEP;
+        } else if (c == 0) {
+            return JSON_SCAN_NUL;
         } else if ((c == ']' || c == '}') && depth > 0) {
             depth--;
         }
     }
-    return true;
+    return JSON_SCAN_GOOD;
 }
 
 pith_status pith_json_parse(pith_span text, json_t **out, pith_error *error) {
@@ -50,7 +55,13 @@ pith_status pith_json_parse(pith_span text, json_t **out, pith_error *error) {
         return pith_fail(error, PITH_ERROR_LIMIT, "JSON: %zu bytes, but at most %d are read",
                          text.size, PITH_JSON_MAX_BYTES);
     }
-    if (!check_depth(text, &place)) {
+    json_scan found = scan(text, &place);
+    if (found == JSON_SCAN_NUL) {
+        return pith_fail(error, PITH_ERROR_FORMAT,
+                         "JSON line %zu, column %zu: a NUL byte is no part of JSON", place.line,
+                         place.column);
+    }
+    if (found == JSON_SCAN_DEEP) {
         return pith_fail(error, PITH_ERROR_LIMIT,
                          "JSON line %zu, column %zu: nested more than %d levels deep", place.line,
                          place.column, PITH_JSON_MAX_DEPTH);

@@ -65,13 +65,16 @@ static void place_of(parser *p, const char *at, uint32_t *line, uint32_t *column
     *column = p->column; /* characters */
 }
 
-static bool fail(parser *p, const char *at, const char *what) {
+static bool fail_as(parser *p, pith_status status, const char *at, const char *what) {
     uint32_t line, column;
     if (p->status != PITH_OK) return false;
     place_of(p, at, &line, &column);
-    p->status = pith_fail(p->error, PITH_ERROR_FORMAT, "grammar: line %u, column %u: %s", line,
-                          column, what);
+    p->status = pith_fail(p->error, status, "grammar: line %u, column %u: %s", line, column, what);
     return false;
+}
+
+static bool fail(parser *p, const char *at, const char *what) {
+    return fail_as(p, PITH_ERROR_FORMAT, at, what);
 }
 
 static bool fail_memory(parser *p) {
@@ -276,8 +279,10 @@ static bool parse_token(parser *p) {
     while (p->at < p->end && *p->at != '>' && !is_break(p)) p->at++;
     if (!is_at(p, '>')) return fail(p, start, "the token does not end: > is missing");
     p->at++;
-    int32_t found =
-        p->tokens != NULL ? p->tokens->find(p->tokens->user, text, (size_t)(p->at - text)) : -1;
+    if (p->tokens == NULL)
+        return fail_as(p, PITH_ERROR_NOT_FOUND, start,
+                       "a token is named, but no model is given that has it");
+    int32_t found = p->tokens->find(p->tokens->user, text, (size_t)(p->at - text));
     if (found < 0)
         return fail(p, start, "this is not one token of the vocabulary; <[1234]> names one by id");
     return add_node(p, pith_grammar_token(p->builder, (uint32_t)found, negated));

@@ -7,7 +7,7 @@
  * collection that nobody uses cannot make the whole unusable.
  *
  * A cycle of $ref, allOf, anyOf, oneOf, not, if and the like that never reaches a part of the value
- * says nothing that could be decided; it is refused (json_schema_cycle.c).
+ * says nothing that could be decided; it is refused (json_schema_reference.c).
  * Read next: json_schema_words.c (forms of keywords), json_schema_reference.c ($ref).
  */
 #include "sample/json_schema_tree.h"
@@ -23,8 +23,8 @@ enum { PATH_BYTES = 512, SHOWN_BYTES = 130, PATH_STEPS = 64 };
 
 /* ---- text -> JSON ---- */
 
-/* Line of the place where the nesting goes too deep, 0 for none. */
-static size_t line_too_deep(pith_span text) {
+/* Line of the place where nesting goes too deep or a NUL byte stands between values; 0: none. */
+static size_t line_refused(pith_span text, bool *is_nul) {
     size_t depth = 0, line = 1;
     bool in_string = false;
     for (size_t i = 0; i < text.size; i++) {
@@ -38,7 +38,8 @@ static size_t line_too_deep(pith_span text) {
         in_string = c == '"';
         if (c == '[' || c == '{') depth++;
         if ((c == ']' || c == '}') && depth > 0) depth--;
-        if (depth > PITH_SCHEMA_MAX_DEPTH) return line;
+        *is_nul = c == 0; /* jansson would take it for the end of a number */
+        if (depth > PITH_SCHEMA_MAX_DEPTH || *is_nul) return line;
     }
     return 0;
 }
@@ -50,7 +51,12 @@ pith_status pith_schema_read(pith_span text, const char *what, json_t **out, pit
         return pith_fail(error, PITH_ERROR_LIMIT, "JSON schema: %zu bytes, but at most %d are read",
                          text.size, PITH_GRAMMAR_MAX_TEXT);
     }
-    size_t line = line_too_deep(text);
+    bool is_nul = false;
+    size_t line = line_refused(text, &is_nul);
+    if (is_nul) {
+        return pith_fail(error, PITH_ERROR_FORMAT, "%s, line %zu: a NUL byte is no part of JSON",
+                         what, line);
+    }
     if (line > 0) {
         return pith_fail(error, PITH_ERROR_LIMIT, "%s, line %zu: nested more than %d levels deep",
                          what, line, PITH_SCHEMA_MAX_DEPTH);

@@ -212,41 +212,102 @@ static pith_grammar_node enclose(pith_json_text *text, const char *brackets,
     return pith_grammar_sequence(text->builder, all, 5);
 }
 
-static pith_grammar_node write_members(pith_json_text *text, const json_t *value) {
-    json_t *object = (json_t *)(uintptr_t)value; /* its iterators want no const */
-    bool is_object = json_is_object(value);
-    size_t size = is_object ? json_object_size(value) : json_array_size(value), n = 0;
-    pith_grammar_node *parts = pith_alloc_array(size + 1, 4 * sizeof *parts);
-    if (parts == NULL) return pith_json_fail(text);
-    void *at = is_object ? json_object_iter(object) : NULL;
-    for (size_t i = 0; i < size; i++) {
-        const json_t *member = is_object ? json_object_iter_value(at) : json_array_get(value, i);
-        if (i > 0) parts[n++] = text->comma;
-        if (is_object) {
-            const char *key = json_object_iter_key(at);
-            parts[n++] = pith_json_write_string(text, key, strlen(key));
-            parts[n++] = text->colon;
-            at = json_object_iter_next(object, at);
+/* A list or an object whose parts are being written. */
+typedef struct open_value {
+    json_t *value;
+    void *at; /* the next member of an object */
+    size_t i, size;
+    size_t from; /* its first node in value_writer */
+} open_value;
+
+/* Nodes of what is open, from the whole value to the innermost list or object. */
+typedef struct value_writer {
+    pith_json_text *text;
+    open_value open[PITH_JSON_MAX_OPEN]; /* [n_open] */
+    size_t n_open;
+    pith_grammar_node *nodes; /* [n_nodes] */
+    size_t n_nodes, capacity;
+} value_writer;
+
+static void add_node(value_writer *w, pith_grammar_node node) {
+    if (w->n_nodes == w->capacity) {
+        size_t capacity = w->capacity ? w->capacity * 2 : 64;
+        pith_grammar_node *nodes = pith_realloc(w->nodes, capacity * sizeof *nodes);
+        if (nodes == NULL) {
+            pith_json_fail(w->text);
+            return;
         }
-        parts[n++] = pith_json_write_value(text, member);
+        w->nodes = nodes;
+        w->capacity = capacity;
     }
-    pith_grammar_node node = enclose(text, is_object ? "{}" : "[]", parts, n);
-    pith_free(parts);
-    return node;
+    w->nodes[w->n_nodes++] = node;
 }
 
-/* Recursive, at most as deep as the reader of JSON allows values to be. */
-pith_grammar_node pith_json_write_value(pith_json_text *text, const json_t *value) {
+/* Writes a value that has no parts, or opens one that may have. */
+static void begin_value(value_writer *w, json_t *value) {
+    pith_json_text *text = w->text;
     switch (json_typeof(value)) {
-    case JSON_NULL: return pith_json_write(text, "null");
-    case JSON_TRUE: return pith_json_write(text, "true");
-    case JSON_FALSE: return pith_json_write(text, "false");
+    case JSON_NULL: add_node(w, pith_json_write(text, "null")); return;
+    case JSON_TRUE: add_node(w, pith_json_write(text, "true")); return;
+    case JSON_FALSE: add_node(w, pith_json_write(text, "false")); return;
     case JSON_STRING:
-        return pith_json_write_string(text, json_string_value(value), json_string_length(value));
+        add_node(w,
+                 pith_json_write_string(text, json_string_value(value), json_string_length(value)));
+        return;
     case JSON_OBJECT:
-    case JSON_ARRAY: return write_members(text, value);
-    default: return write_number(text, value);
+    case JSON_ARRAY: break;
+    default: add_node(w, write_number(text, value)); return;
     }
+    if (w->n_open == PITH_JSON_MAX_OPEN) {
+        pith_json_fail(text);
+        return;
+    }
+    bool is_object = json_is_object(value);
+    w->open[w->n_open++] =
+        (open_value){.value = value,
+                     .at = is_object ? json_object_iter(value) : NULL,
+                     .size = is_object ? json_object_size(value) : json_array_size(value),
+                     .from = w->n_nodes};
+}
+
+/* The next part of the innermost value, with what stands in front of it; NULL: it has no more. */
+static json_t *next_part(value_writer *w) {
+    open_value *open = &w->open[w->n_open - 1];
+    if (open->i == open->size) return NULL;
+    if (open->i > 0) add_node(w, w->text->comma);
+    size_t i = open->i++;
+    if (!json_is_object(open->value)) return json_array_get(open->value, i);
+    const char *key = json_object_iter_key(open->at);
+    json_t *part = json_object_iter_value(open->at);
+    add_node(w, pith_json_write_string(w->text, key, strlen(key)));
+    add_node(w, w->text->colon);
+    open->at = json_object_iter_next(open->value, open->at);
+    return part;
+}
+
+/* The innermost value becomes one node. */
+static void end_value(value_writer *w) {
+    const open_value *open = &w->open[--w->n_open];
+    const char *brackets = json_is_object(open->value) ? "{}" : "[]";
+    pith_grammar_node node =
+        enclose(w->text, brackets, w->nodes + open->from, w->n_nodes - open->from);
+    w->n_nodes = open->from;
+    add_node(w, node);
+}
+
+pith_grammar_node pith_json_write_value(pith_json_text *text, const json_t *value) {
+    value_writer w = {.text = text};
+    begin_value(&w, (json_t *)(uintptr_t)value); /* its iterators want no const */
+    while (w.n_open > 0 && !text->failed) {
+        json_t *part = next_part(&w);
+        if (part != NULL)
+            begin_value(&w, part);
+        else
+            end_value(&w);
+    }
+    pith_grammar_node node = text->failed || w.n_nodes == 0 ? pith_json_fail(text) : w.nodes[0];
+    pith_free(w.nodes);
+    return node;
 }
 
 /* ---- the fixed parts ---- */

@@ -59,6 +59,7 @@ pith_grammar_node pith_json_quote(pith_json_text *text, pith_grammar_node conten
 pith_status pith_json_write_automaton(pith_json_text *text, const pith_automaton *automaton,
                                       const pith_alphabet *alphabet, bool plain,
                                       pith_grammar_node *out, pith_error *error);
+enum { PITH_JSON_MAX_OPEN = 256 }; /* lists and objects in one another; readers allow no more */
 /* A whole value as it stands. */
 pith_grammar_node pith_json_write_value(pith_json_text *text, const json_t *value);
 

@@ -33,7 +33,8 @@ typedef struct tool_writer {
     const pith_tool_rules *rules;
     pith_grammar_node *calls; /* [n_calls] one of each tool that may be called */
     size_t n_calls;
-    bool found; /* rules->only is among them */
+    bool found;    /* rules->only is among them */
+    json_t *names; /* {name: index} of the tools so far */
     pith_error *error;
     pith_status status;
 } tool_writer;
@@ -111,6 +112,20 @@ static pith_grammar_node write_call(tool_writer *w, const char *name, pith_gramm
     return pith_grammar_sequence(text->builder, parts, n);
 }
 
+/* A call says by its name which tool is meant, so each has its own. */
+static bool take_name(tool_writer *w, const char *name, size_t index) {
+    const json_t *other = json_object_get(w->names, name);
+    if (other != NULL) {
+        w->status = pith_fail(w->error, PITH_ERROR_FORMAT,
+                              "tools[%zu]: the name %.*s is taken by tools[%d]", index, NAME_BYTES,
+                              name, (int)json_integer_value(other));
+        return false;
+    }
+    if (json_object_set_new(w->names, name, json_integer((json_int_t)index)) == 0) return true;
+    w->status = pith_fail_memory(w->error, "the names of tools", 0);
+    return false;
+}
+
 static bool add_tool(tool_writer *w, const json_t *tool, size_t index) {
     const json_t *type = json_object_get(tool, "type");
     const json_t *function = json_object_get(tool, "function");
@@ -128,6 +143,7 @@ static bool add_tool(tool_writer *w, const json_t *tool, size_t index) {
     if (strlen(text) != json_string_length(name) || strpbrk(text, "\n<") != NULL) {
         return fail(w, PITH_ERROR_FORMAT, index, "the name has signs that a call cannot have");
     }
+    if (!take_name(w, text, index)) return false;
     if (w->rules->only != NULL && strcmp(text, w->rules->only) != 0) return true;
     w->found = true;
     pith_grammar_node arguments = write_arguments(w, json_object_get(function, "parameters"), text);
@@ -143,7 +159,8 @@ static bool add_tools(tool_writer *w, const json_t *tools) {
         return false;
     }
     w->calls = pith_alloc_array(n, sizeof *w->calls);
-    if (w->calls == NULL) {
+    w->names = json_object();
+    if (w->calls == NULL || w->names == NULL) {
         w->status = pith_fail_memory(w->error, "a list of tools", n);
         return false;
     }
@@ -299,6 +316,7 @@ static pith_status build(tool_writer *w, const json_t *tools, pith_grammar **out
     pith_json_text_deinit(&w->text);
     pith_grammar_builder_free(builder);
     pith_free(w->calls);
+    json_decref(w->names);
     return w->status;
 }
 

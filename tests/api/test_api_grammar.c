@@ -48,7 +48,7 @@ static void test_each_kind_becomes_a_grammar(void **state) {
 static void test_faults_are_told_with_their_place(void **state) {
     (void)state;
     refuses(PITH_GRAMMAR_GBNF, "root ::= \"yes\n", PITH_ERROR_FORMAT, "line 1, column 10");
-    refuses(PITH_GRAMMAR_GBNF, "root ::= <think>", PITH_ERROR_FORMAT, "not one token");
+    refuses(PITH_GRAMMAR_GBNF, "root ::= <think>", PITH_ERROR_NOT_FOUND, "no model is given");
     refuses(PITH_GRAMMAR_JSON_SCHEMA, "{\"type\": ", PITH_ERROR_FORMAT, "");
     refuses(PITH_GRAMMAR_REGEX, "a(b", PITH_ERROR_FORMAT, "");
 }

@@ -107,8 +107,8 @@ def case_control_vectors():
         expect(logits("--control-vector", one, *lora(LORA_A)) != logits(*lora(LORA_A)), "beside a LoRA")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":1:2-1"), 1, "layers 2 to 1")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":1:1-2"), 1, "0 to 1")
-        fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":0-1"), 1, "layer 1")
-        fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":0-0"), 1, "layer 1")
+        fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":0-1"), 2, "layer 1")
+        fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", one + ":0-0"), 2, "layer 1")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--control-vector", LORA_A), 1, "--lora")
         fails(pith("logits", "-m", MODEL, "--ids", "1", "--lora", one), 1, "--control-vector")
 
@@ -150,7 +150,7 @@ def case_what_does_not_fit_is_refused():
     fails(pith("logits", "-m", MODEL, "--ids", "1", "--lora", MODEL), 1, "general.type")
     fails(pith("logits", "-m", MODEL, "--ids", "1", "--lora", "nowhere.gguf:0.5"), 1, "nowhere.gguf")
     fails(pith("logits", "-m", MODEL, "--ids", "1", "--lora", DATA), 1, "data/adapter")
-    fails(pith("logits", "-m", MODEL, "--ids", "1", *lora(*[LORA_A] * 33)), 1, "32 adapters")
+    fails(pith("logits", "-m", MODEL, "--ids", "1", *lora(*[LORA_A] * 33)), 2, "32 adapters")
     fails(pith("logits", "-m", MODEL, "--ids", "1", "--memory", "420000", "--load", "mmap", "--lora", LORA_A), 1, "MiB")
     expect(len(logits(*lora(*[LORA_A + ":0.01"] * 32), ids="1,2")) == 2 * N_VOCAB * 4, "32 at once")
 

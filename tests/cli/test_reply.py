@@ -168,7 +168,7 @@ def case_every_reply_of_a_chat_is_constrained():
 def case_a_schema_comes_and_goes():
     path = written("s.json", SCHEMA)
     lines = ["Hi", f"/schema {path}", "One", "/schema off", "Two", "/schema", f"/schema {FOLDER}/none.json", "Three"]
-    replies, message = chat("-n", 40, lines=lines)
+    replies, message = chat("-n", 40, lines=lines, code=1)
     expect(json.loads(replies[1]["text"]) in ({"a": 1}, {"a": 2}), replies[1])
     free, _ = chat("-n", 40, lines=["Hi"])
     expect(free[0]["text"] == replies[0]["text"] and not replies[2]["text"].startswith('{"a"'), "a free reply was constrained")

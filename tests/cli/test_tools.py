@@ -152,6 +152,7 @@ def case_misuse_is_told():
             (["--tools", file("b.json", "3")], 1, ["b.json"]),
             (["--tools", file("b.json", "{}")], 1, ["no list of tools"]),
             (["--tools", file("b2.json", [])], 1, ["1 to 4096"]),
+            (["--tools", file("d.json", [NOW, SET, NOW])], 1, ["tools[2]", "now", "tools[0]"]),
             (["--tools", file("c.json", [function("f", type="object", properties={"a": {"tipe": "string"}})])], 1, ["tool f", "#/properties/a"]),
             (["--tools", os.path.join(FOLDER, "nowhere.json")], 1, ["nowhere.json"])):
         message = pith(*run, *options, "go", code=code)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A plan computed the slow and obvious way: one row at a time, double everywhere, weights
- * decoded element by element, all keys and values kept. What the backend is checked against. */
+ * decoded element by element (once), all keys and values kept. What the backend is checked
+ * against. */
 #ifndef PITH_TEST_NAIVE_PLAN_H
 #define PITH_TEST_NAIVE_PLAN_H
 
@@ -13,7 +14,13 @@
 
 #include <stdbool.h>
 
-enum { NAIVE_MAX_ROWS = 1024, NAIVE_MAX_LAYERS = 8 };
+enum { NAIVE_MAX_ROWS = 1024, NAIVE_MAX_LAYERS = 8, NAIVE_MAX_MATRICES = 512 };
+
+/* A matrix as floats, made when it is met first. */
+typedef struct naive_matrix {
+    const uint8_t *data; /* of the weight, or of its slice for an expert */
+    float *values;       /* [ne[1], ne[0]] */
+} naive_matrix;
 
 typedef struct naive {
     const pith_plan *plan;
@@ -21,6 +28,8 @@ typedef struct naive {
     double *k[NAIVE_MAX_LAYERS], *v[NAIVE_MAX_LAYERS]; /* [rows, n_head_kv * dim] of one sequence */
     int32_t n;                                         /* positions held */
     const pith_adapter_set *set;                       /* NULL: none */
+    naive_matrix matrices[NAIVE_MAX_MATRICES];
+    int n_matrix;
 } naive;
 
 static inline naive *naive_new(const pith_plan *plan) {
@@ -46,6 +55,7 @@ static inline void naive_free(naive *m) {
         free(m->k[i]);
         free(m->v[i]);
     }
+    for (int i = 0; i < m->n_matrix; i++) free(m->matrices[i].values);
     free(m->values);
     free(m);
 }
@@ -54,30 +64,39 @@ static inline void naive_row(const pith_weight *w, uint64_t row, float *out) {
     pith_weight_decode_row(w, row, out);
 }
 
-static inline void naive_linear(const pith_weight *w, uint64_t expert, const double *x, double *y) {
-    float *row = malloc((size_t)w->ne[0] * sizeof *row);
-    for (uint64_t i = 0; i < w->ne[1]; i++) {
-        pith_weight slice = *w;
-        slice.data += expert * w->expert_bytes;
-        naive_row(&slice, i, row);
+static inline const float *naive_values(naive *m, const pith_weight *w, uint64_t expert) {
+    pith_weight slice = *w;
+    slice.data += expert * w->expert_bytes;
+    for (int i = 0; i < m->n_matrix; i++)
+        if (m->matrices[i].data == slice.data) return m->matrices[i].values;
+    if (m->n_matrix == NAIVE_MAX_MATRICES) abort();
+    float *values = malloc((size_t)(w->ne[0] * w->ne[1]) * sizeof *values);
+    for (uint64_t i = 0; i < w->ne[1]; i++) naive_row(&slice, i, values + i * w->ne[0]);
+    m->matrices[m->n_matrix++] = (naive_matrix){slice.data, values};
+    return values;
+}
+
+static inline void naive_linear(naive *m, const pith_weight *w, uint64_t expert, const double *x,
+                                double *y) {
+    const float *row = naive_values(m, w, expert);
+    for (uint64_t i = 0; i < w->ne[1]; i++, row += w->ne[0]) {
         y[i] = 0;
         for (uint64_t k = 0; k < w->ne[0]; k++) y[i] += (double)row[k] * x[k];
     }
-    free(row);
 }
 
 /* One slice of a pair: y += s B t, t: A x, or A's row of a token (x NULL). */
-static inline void naive_pair(const pith_delta_pair *pair, uint64_t expert, const double *x,
-                              uint64_t token, double scale, double *y) {
+static inline void naive_pair(naive *m, const pith_delta_pair *pair, uint64_t expert,
+                              const double *x, uint64_t token, double scale, double *y) {
     double *t = calloc(pair->rank, sizeof *t), *add = calloc((size_t)pair->b.ne[1], sizeof *add);
     float *row = malloc(pair->rank * sizeof *row);
     if (x) {
-        naive_linear(&pair->a, expert, x, t);
+        naive_linear(m, &pair->a, expert, x, t);
     } else {
         naive_row(&pair->a, token, row);
         for (uint32_t i = 0; i < pair->rank; i++) t[i] = (double)row[i];
     }
-    naive_linear(&pair->b, expert, t, add);
+    naive_linear(m, &pair->b, expert, t, add);
     for (uint64_t i = 0; i < pair->b.ne[1]; i++) y[i] += scale * (double)pair->scale * add[i];
     free(t);
     free(add);
@@ -85,12 +104,12 @@ static inline void naive_pair(const pith_delta_pair *pair, uint64_t expert, cons
 }
 
 /* W x and what the adapters add. */
-static inline void naive_product(const naive *m, const pith_weight *w, uint64_t expert,
-                                 const double *x, double *y) {
-    naive_linear(w, expert, x, y);
+static inline void naive_product(naive *m, const pith_weight *w, uint64_t expert, const double *x,
+                                 double *y) {
+    naive_linear(m, w, expert, x, y);
     for (uint32_t i = 0; m->set && i < m->set->n; i++) {
         const pith_delta_pair *pair = pith_delta_find(m->set->delta[i], w, false);
-        if (pair) naive_pair(pair, expert, x, 0, (double)m->set->scale[i], y);
+        if (pair) naive_pair(m, pair, expert, x, 0, (double)m->set->scale[i], y);
     }
 }
 
@@ -265,7 +284,8 @@ static inline const double *naive_step(naive *m, int32_t token) {
             for (uint32_t j = 0; m->set && j < m->set->n; j++) {
                 const pith_delta_pair *pair =
                     pith_delta_find(m->set->delta[j], op->embed.table, true);
-                if (pair) naive_pair(pair, 0, NULL, (uint64_t)token, (double)m->set->scale[j], out);
+                if (pair)
+                    naive_pair(m, pair, 0, NULL, (uint64_t)token, (double)m->set->scale[j], out);
             }
             for (uint32_t j = 0; j < width; j++) out[j] *= (double)op->embed.scale;
             free(row);

@@ -39,6 +39,26 @@ static void test_accepts(void **state) {
     json_decref(json);
 }
 
+/* A NUL byte is no white space, and ends no number. */
+static void test_refuses_nul(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+    } cases[] = {{"1\0", 2}, {"[1\0]", 4}, {"[1, 2]\0", 7}, {"\0", 1}, {"{\"a\":1.5\0}", 10}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *json = NULL;
+        pith_error error = {0};
+        assert_int_equal(parse(cases[i].text, cases[i].size, &json, &error), PITH_ERROR_FORMAT);
+        assert_null(json);
+        assert_non_null(strstr(error.text, "line 1"));
+    }
+    json_t *json = NULL;
+    assert_int_equal(parse("\"a\\u0000b\"", 10, &json, NULL), PITH_OK);
+    assert_int_equal(json_string_length(json), 3);
+    json_decref(json);
+}
+
 static void test_refuses(void **state) {
     (void)state;
     static const struct {
@@ -139,8 +159,8 @@ static void test_round_trip(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts), cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_zero_in_a_string), cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_round_trip)};
+        cmocka_unit_test(test_accepts),     cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_refuses_nul), cmocka_unit_test(test_zero_in_a_string),
+        cmocka_unit_test(test_depth),       cmocka_unit_test(test_round_trip)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,7 +199,7 @@ static void test_errors_name_line_and_column(void **state) {
     refuses("root ::= \xC3\xA9\xC3\xA9 x y\n", "line 1, column 10");
     refuses("\n\nroot ::= \"\xC3\xA9\xC3\xA9\" $",
             "line 3, column 15"); /* characters are counted */
-    refuses("root ::= <think>", "not one token");
+    assert_refused("root ::= <think>", 16, PITH_ERROR_NOT_FOUND, "no model is given");
     refuses("root ::= <[12", "]>");
     refuses("root ::= !\"a\"", "token");
     assert_refused("root ::= \0", 10, PITH_ERROR_FORMAT, "line 1, column 10");

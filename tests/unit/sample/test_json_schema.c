@@ -980,6 +980,8 @@ static void test_tools_that_are_refused(void **state) {
     check_tools_refused("[]", rules, "1 to 4096");
     check_tools_refused("{}", rules, "1 to 4096");
     check_tools_refused("[3]", rules, "tools[0]");
+    check_tools_refused("[{\"name\":\"f\"},{\"name\":\"g\"},{\"name\":\"f\"}]", rules,
+                        "tools[2]: the name f is taken by tools[0]");
     check_tools_refused("[{\"type\":\"function\",\"function\":{}}]", rules,
                         "tools[0]: a function needs");
     check_tools_refused("[{\"type\":\"retrieval\"}]", rules, "tools[0]: only tools");
@@ -1039,8 +1041,27 @@ static void test_no_failed_allocation_is_taken_for_success(void **state) {
     }
 }
 
+/* A value is written without recursion: as deep as schemas may be, on whatever stack. */
+static void test_deep_values(void **state) {
+    enum { DEPTH = 250 };
+    char schema[2 * DEPTH + 32], value[2 * DEPTH + 4];
+    (void)state;
+    memset(value, '[', DEPTH);
+    memcpy(value + DEPTH, "7", 1);
+    memset(value + DEPTH + 1, ']', DEPTH);
+    value[2 * DEPTH + 1] = 0;
+    (void)snprintf(schema, sizeof schema, "{\"const\":%s}", value);
+    const char *const good[] = {value, NULL}, *const bad[] = {value + 1, "[7]", NULL};
+    check_texts(schema, good, bad);
+    const char *const one[] = {"{\"a\":[1,{\"b\":[],\"c\":{}}],\"d\":null}", NULL};
+    const char *const others[] = {"{\"a\":[1,{\"b\":[],\"c\":{}}],\"d\":null",
+                                  "{\"a\":[1,{\"b\":[]}],\"d\":null}", NULL};
+    check_texts("{\"const\":{\"a\":[1,{\"b\":[],\"c\":{}}],\"d\":null}}", one, others);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deep_values),
         cmocka_unit_test(test_any_value),
         cmocka_unit_test(test_space_has_a_form),
         cmocka_unit_test(test_strings_have_one_spelling),
