@@ -121,6 +121,7 @@ const cases = {
         const mine = id(page);
         await page.locator('#new').click();
         expect(await page.locator('.welcome').isVisible() && id(page) === '', 'a new chat');
+        await picture(page, 'welcome');
         for (const query of ['wombat', '世界']) {
             await page.locator('#search').fill(query);
             await page.locator('#list a .small').first().waitFor();
@@ -273,6 +274,25 @@ const cases = {
         await close();
     },
 
+    async copies() {
+        const {page, context, close} = await openPage(browser, server);
+        await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+        await madeUp(page, eventStream(['Take *this*:\n\n```js\nlet x;\n```']));
+        await say(page, 'code');
+        await replied(page);
+        const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+        await page.locator('.bar').getByRole('button', {name: 'Copy'}).click();
+        expect((await clipboard()).trim() === 'let x;', await clipboard());
+        await page.locator('article.assistant .foot').getByRole('button', {name: 'Copy'}).click();
+        expect((await clipboard()).startsWith('Take *this*'), await clipboard());
+        await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', {value: undefined, configurable: true}));
+        await page.locator('.bar').getByRole('button', {name: 'Copy'}).click();
+        await page.locator('#input').focus();
+        await page.keyboard.press('Control+v');
+        expect((await page.locator('#input').inputValue()).trim() === 'let x;', 'without navigator.clipboard', await page.locator('#input').inputValue());
+        await close();
+    },
+
     async account() {
         const {page, close} = await openPage(browser, server);
         await short(page);
@@ -378,6 +398,7 @@ const cases = {
         await tabTo('open-settings', true);
         await press('Enter');
         expect(await page.locator('#settings').evaluate(d => d.open), 'the settings do not open');
+        await picture(page, 'settings');
         await tabTo('settings-done');
         await press('Escape');
         expect((await focused()) === 'open-settings', 'the focus does not come back', await focused());
@@ -453,6 +474,13 @@ const cases = {
         await replied(page);
         expect((await texts(page, 'assistant'))[0] === 'still here');
         await page.getByText(why).waitFor();
+        expect(id(page) === '', 'the address names what is not kept');
+        await page.unroute('**/pith/conversations/**'); // there is room again: all of it is kept
+        await say(page, 'and now?');
+        await replied(page);
+        await page.locator('#list a[aria-current]').waitFor();
+        const kept = await server.get(`/pith/conversations/${id(page)}`);
+        expect(kept.messages.length === 4 && kept.messages[0].text === 'hello' && await page.locator('#notice').isHidden(), kept);
         await close();
     },
 

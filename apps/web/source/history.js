@@ -9,6 +9,7 @@ export class History {
     constructor(onTrouble) {
         this.onTrouble = onTrouble;
         this.isKept = false;
+        this.saved = new WeakSet(); // messages that are there, in some state
         this.queue = Promise.resolve(); // writes in their order: parents before children
     }
 
@@ -24,6 +25,11 @@ export class History {
 
     read(id) {
         return getJson(`/pith/conversations/${id}`);
+    }
+
+    /** What was read from the server is there. */
+    own(conversation) {
+        for (const message of conversation.messages.values()) this.saved.add(message);
     }
 
     async search(query) {
@@ -48,16 +54,26 @@ export class History {
         return this.queue;
     }
 
-    saveHead(conversation) {
-        conversation.isKept = true;
+    async saveHead(conversation) {
         const {title, leaf, settings} = conversation;
-        return this.write('PUT', pathOf(conversation), leaf ? {title, leaf, settings} : {title, settings});
+        const isKept = await this.write('PUT', pathOf(conversation), leaf ? {title, leaf, settings} : {title, settings});
+        conversation.isKept ||= isKept;
+        return isKept;
     }
 
-    saveMessage(conversation, message, keepalive = false) {
-        if (!conversation.isKept) this.saveHead(conversation);
+    /** With whatever comes before it and could not be saved until now. */
+    async saveMessage(conversation, message, keepalive = false) {
+        if (!conversation.isKept && !(await this.saveHead(conversation))) return false;
+        for (const before of conversation.path(message.parent))
+            if (!this.saved.has(before) && !(await this.saveOne(conversation, before, keepalive))) return false;
+        return this.saveOne(conversation, message, keepalive);
+    }
+
+    async saveOne(conversation, message, keepalive) {
         const {parent, role, text, more, created} = message;
-        return this.write('PUT', `${pathOf(conversation)}/messages/${message.id}`, {parent, role, text, more, created}, keepalive);
+        const isSaved = await this.write('PUT', `${pathOf(conversation)}/messages/${message.id}`, {parent, role, text, more, created}, keepalive);
+        if (isSaved) this.saved.add(message);
+        return isSaved;
     }
 
     remove(id) {
