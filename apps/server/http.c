@@ -332,6 +332,14 @@ static unsigned connection_limit(const pith_server_options *o) {
     return files.rlim_cur > OWN + LEAST ? (unsigned)files.rlim_cur - OWN : LEAST;
 }
 
+/* A path ends at a NUL for whoever looks at it; one that is spelled out stays as it is spelled, and
+ * so is nowhere. */
+static size_t decode_path(void *user, struct MHD_Connection *connection, char *text) {
+    (void)user;
+    (void)connection;
+    return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 static struct MHD_Daemon *start_daemon(pith_http *http, int fd) {
     const pith_server_options *o = options_of(http);
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME;
@@ -348,7 +356,8 @@ static struct MHD_Daemon *start_daemon(pith_http *http, int fd) {
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, http, MHD_OPTION_CONNECTION_LIMIT, connection_limit(o),
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)seconds_or(o->idle_seconds, 60),
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768, MHD_OPTION_UNESCAPE_CALLBACK,
+        decode_path, NULL, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 pith_http *pith_http_new(pith_server *server, pith_error *error) {

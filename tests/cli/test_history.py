@@ -437,6 +437,8 @@ def case_page():
             got, headers, body = server.ask("GET", "/", headers={"Accept-Encoding": coding})
             expect((headers.get("Content-Encoding") == "gzip") == packed, coding, headers)
             expect((gzip.decompress(body) if packed else body) == text, coding, "is not the page")
+        for path in ("/%00", "/%00x", "/pith/status%00", "/pith/conversations%00/a", "//", "/.", "/index.html"):
+            expect(server.ask("GET", path)[0] == 404, path, server.ask("GET", path))
         got, headers, body = server.ask("HEAD", "/")
         expect(got == 200 and body == b"" and int(headers["Content-Length"]) == len(text), headers)
 

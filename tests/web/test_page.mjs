@@ -13,6 +13,12 @@ let browser, server;
 const texts = (page, role) => page.locator(`article.${role} > .text`).allInnerTexts();
 const id = page => new URL(page.url()).hash.slice(1);
 
+/** The conversation's id, once it is kept. */
+async function keptId(page) {
+    await page.waitForURL(/#./);
+    return id(page);
+}
+
 /** The settings' dialog, changed and closed. */
 async function settings(page, change) {
     await page.locator('#open-settings').click();
@@ -33,10 +39,11 @@ const cases = {
         expect(answer.length > 3, answer);
         expect(await page.locator('.figures').innerText().then(text => /to first token .*tokens\/s/i.test(text)), 'no figures');
         expect((await page.locator('#list a[aria-current]').innerText()).startsWith('What is the capital'), 'not in the list');
+        await keptId(page);
         await page.reload();
         await page.locator('article.assistant').waitFor();
         expect((await texts(page, 'assistant'))[0] === answer, 'after the reload', await texts(page, 'assistant'), answer);
-        const kept = await server.get(`/pith/conversations/${id(page)}`);
+        const kept = await server.get(`/pith/conversations/${await keptId(page)}`);
         expect(kept.messages.length === 2 && kept.messages[1].parent === kept.messages[0].id && kept.settings.maxTokens === 12, kept);
         await close();
     },
@@ -61,8 +68,23 @@ const cases = {
         expect(await server.metric('replies_running') === 0, 'the server goes on');
         const lives = await page.evaluate(() => window.lives);
         expect(lives.length <= 4 && lives[0] === 'The reply begins.' && lives.at(-1).endsWith('Stopped.'), 'announcements', lives);
-        const kept = await server.get(`/pith/conversations/${id(page)}`);
+        const kept = await server.get(`/pith/conversations/${await keptId(page)}`);
         expect(kept.messages[1].more.finish === 'stopped' && kept.messages[1].text.length > 0, kept.messages[1]);
+        await close();
+    },
+
+    async reload_in_a_reply() {
+        const {page, close} = await openPage(browser, server);
+        await say(page, 'Write a very long story about a forest.');
+        await page.locator('article.assistant .text').filter({hasText: /\w{3}/}).waitFor({timeout: 30000});
+        await page.locator('#list a[aria-current]').waitFor();
+        const seen = (await texts(page, 'assistant'))[0];
+        await keptId(page);
+        await page.reload();
+        await page.locator('article.assistant').waitFor();
+        expect((await texts(page, 'assistant'))[0].startsWith(seen.slice(0, 20)), 'what came is lost', await texts(page, 'assistant'), seen);
+        for (let i = 0; i < 100 && await server.metric('replies_running') > 0; i++) await page.waitForTimeout(20);
+        expect(await server.metric('replies_running') === 0, 'the server goes on');
         await close();
     },
 
@@ -88,14 +110,14 @@ const cases = {
         const [shown] = await texts(page, 'assistant');
         await page.locator('#list a[aria-current]').waitFor();
         for (let i = 0; i < 50; i++) { // the choice of a branch is kept, too
-            const kept = await server.get(`/pith/conversations/${id(page)}`);
+            const kept = await server.get(`/pith/conversations/${await keptId(page)}`);
             if (kept.messages.find(m => m.id === kept.leaf)?.text.trim() === shown.trim()) break;
             await page.waitForTimeout(20);
         }
         await page.reload();
         await page.locator('article.assistant').waitFor();
         expect((await texts(page, 'assistant'))[0] === shown, await texts(page, 'assistant'), shown);
-        expect((await server.get(`/pith/conversations/${id(page)}`)).messages.length === 5, 'messages');
+        expect((await server.get(`/pith/conversations/${await keptId(page)}`)).messages.length === 5, 'messages');
         await close();
     },
 
@@ -118,9 +140,10 @@ const cases = {
         await madeUp(page, eventStream(['The wombat digs.']));
         await say(page, 'Tell me of marsupials 世界');
         await replied(page);
-        const mine = id(page);
+        const mine = await keptId(page);
         await page.locator('#new').click();
         expect(await page.locator('.welcome').isVisible() && id(page) === '', 'a new chat');
+        await picture(page, 'welcome');
         for (const query of ['wombat', '世界']) {
             await page.locator('#search').fill(query);
             await page.locator('#list a .small').first().waitFor();
@@ -128,7 +151,7 @@ const cases = {
         }
         await page.locator('#list a').first().click();
         await page.locator('article.assistant').waitFor();
-        expect(id(page) === mine, 'the found one is not open');
+        expect(await keptId(page) === mine, 'the found one is not open');
         await page.locator('#search').fill('nowhere-to-be-found');
         await page.getByText('Nothing found.').waitFor();
         await page.locator('#search').fill('');
@@ -228,7 +251,7 @@ const cases = {
             '[c](https://ok.example "t")', '<svg><animate onbegin="window.harm=4"/></svg>', '<math><mtext><table><mglyph><style><img src=x onerror=window.harm=5>',
             '```html\n<script>window.harm=6</script>\n```', '```"><img src=x onerror=window.harm=7>\nx\n```', '| a | b |\n|--|--|\n| <b onclick="window.harm=8">x</b> | [y](JaVaScRiPt:alert(1)) |',
             '<meta http-equiv="refresh" content="0;url=https://evil.example">', '<base href="https://evil.example/">', '`<script>`', '\u202Egnp.exe'].join('\n\n');
-        const wide = `|${' column with words |'.repeat(60)}\n|${'--|'.repeat(60)}\n${`|${' cell |'.repeat(60)}\n`.repeat(200)}`;
+        const wide = `|${' column with words |'.repeat(60)}\n|${'--|'.repeat(60)}\n${`|${' cell |'.repeat(60)}\n`.repeat(40)}`;
         const deep = '>'.repeat(20000) + ' x', brackets = '['.repeat(30000), stars = '*a '.repeat(20000), long = 'x'.repeat(300000);
         const {page, close} = await openPage(browser, server);
         await madeUp(page, ...[hostile, wide, deep, brackets, stars, long].map(text => eventStream([text])));
@@ -245,6 +268,7 @@ const cases = {
         expect(await page.locator('#messages [style], #messages [onclick], #messages [onerror], #messages [id], #messages [name]').count() === 0, 'attributes');
         expect((await texts(page, 'assistant'))[0].includes('<script>window.harm = 1</script>'), 'HTML is not shown as text');
         expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'the page is wider than the window');
+        await keptId(page);
         await page.reload(); // the same from the history
         await page.locator('article.assistant').nth(5).waitFor();
         expect(await page.evaluate(() => window.harm) === undefined, 'harm from the history');
@@ -270,6 +294,25 @@ const cases = {
         await page.locator('#open-account').click();
         await page.locator('.card').nth(3).waitFor();
         await picture(page, 'markdown');
+        await close();
+    },
+
+    async copies() {
+        const {page, context, close} = await openPage(browser, server);
+        await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+        await madeUp(page, eventStream(['Take *this*:\n\n```js\nlet x;\n```']));
+        await say(page, 'code');
+        await replied(page);
+        const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+        await page.locator('.bar').getByRole('button', {name: 'Copy'}).click();
+        expect((await clipboard()).trim() === 'let x;', await clipboard());
+        await page.locator('article.assistant .foot').getByRole('button', {name: 'Copy'}).click();
+        expect((await clipboard()).startsWith('Take *this*'), await clipboard());
+        await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', {value: undefined, configurable: true}));
+        await page.locator('.bar').getByRole('button', {name: 'Copy'}).click();
+        await page.locator('#input').focus();
+        await page.keyboard.press('Control+v');
+        expect((await page.locator('#input').inputValue()).trim() === 'let x;', 'without navigator.clipboard', await page.locator('#input').inputValue());
         await close();
     },
 
@@ -378,6 +421,7 @@ const cases = {
         await tabTo('open-settings', true);
         await press('Enter');
         expect(await page.locator('#settings').evaluate(d => d.open), 'the settings do not open');
+        await picture(page, 'settings');
         await tabTo('settings-done');
         await press('Escape');
         expect((await focused()) === 'open-settings', 'the focus does not come back', await focused());
@@ -453,6 +497,13 @@ const cases = {
         await replied(page);
         expect((await texts(page, 'assistant'))[0] === 'still here');
         await page.getByText(why).waitFor();
+        expect(id(page) === '', 'the address names what is not kept');
+        await page.unroute('**/pith/conversations/**'); // there is room again: all of it is kept
+        await say(page, 'and now?');
+        await replied(page);
+        await page.locator('#list a[aria-current]').waitFor();
+        const kept = await server.get(`/pith/conversations/${await keptId(page)}`);
+        expect(kept.messages.length === 4 && kept.messages[0].text === 'hello' && await page.locator('#notice').isHidden(), kept);
         await close();
     },
 

@@ -27,6 +27,18 @@ export function iconButton(name, label, press) {
     return make('button', {type: 'button', className: 'quiet icon', title: label, aria: {label}, on: {click: press}}, icon(name));
 }
 
+/** Into the clipboard; a page that came without TLS from another machine has no navigator.clipboard. */
+export async function copyText(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const field = make('textarea', {value: text, className: 'unseen'});
+    const before = document.activeElement;
+    document.body.append(field);
+    field.select();
+    document.execCommand('copy');
+    field.remove();
+    before?.focus();
+}
+
 /** A file for the user to keep. */
 export function offerFile(name, text) {
     const url = URL.createObjectURL(new Blob([text], {type: 'application/json'}));

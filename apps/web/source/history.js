@@ -2,6 +2,7 @@
 import {getJson, postJson, request} from './server.js';
 
 const pathOf = conversation => `/pith/conversations/${conversation.id}`;
+const OUTLIVES = 20000; // characters of a body that may be sent while the page goes away; browsers take 64 KiB for all together
 const IMPORT_BYTES = 6 << 20; // of one request; the server takes 16 MiB
 
 export class History {
@@ -9,6 +10,7 @@ export class History {
     constructor(onTrouble) {
         this.onTrouble = onTrouble;
         this.isKept = false;
+        this.saved = new WeakSet(); // messages that are there, in some state
         this.queue = Promise.resolve(); // writes in their order: parents before children
     }
 
@@ -26,16 +28,22 @@ export class History {
         return getJson(`/pith/conversations/${id}`);
     }
 
+    /** What was read from the server is there. */
+    own(conversation) {
+        for (const message of conversation.messages.values()) this.saved.add(message);
+    }
+
     async search(query) {
         return this.isKept ? (await postJson('/pith/search', {query})).hits : [];
     }
 
     /** One write after the other; a failed one is told. The promise never fails and says whether it was kept. */
-    write(method, path, body, keepalive = false) {
+    write(method, path, body, leaves = false) {
         if (!this.isKept) return Promise.resolve(false);
+        const keepalive = !body || JSON.stringify(body).length < OUTLIVES;
         const turn = async () => {
             try {
-                await request(method, path, body, {keepalive});
+                await request(method, path, body, {keepalive, quiet: leaves});
                 this.onTrouble('');
                 return true;
             } catch (error) {
@@ -43,21 +51,31 @@ export class History {
                 return false;
             }
         };
-        if (keepalive) return turn(); // the page goes away: nothing is waited for
+        if (leaves) return turn(); // the page goes away: nothing is waited for
         this.queue = this.queue.then(turn);
         return this.queue;
     }
 
-    saveHead(conversation) {
-        conversation.isKept = true;
+    async saveHead(conversation) {
         const {title, leaf, settings} = conversation;
-        return this.write('PUT', pathOf(conversation), leaf ? {title, leaf, settings} : {title, settings});
+        const isKept = await this.write('PUT', pathOf(conversation), leaf ? {title, leaf, settings} : {title, settings});
+        conversation.isKept ||= isKept;
+        return isKept;
     }
 
-    saveMessage(conversation, message, keepalive = false) {
-        if (!conversation.isKept) this.saveHead(conversation);
+    /** With whatever comes before it and could not be saved until now. */
+    async saveMessage(conversation, message, leaves = false) {
+        if (!conversation.isKept && !(await this.saveHead(conversation))) return false;
+        for (const before of conversation.path(message.parent))
+            if (!this.saved.has(before) && !(await this.saveOne(conversation, before, leaves))) return false;
+        return this.saveOne(conversation, message, leaves);
+    }
+
+    async saveOne(conversation, message, leaves) {
         const {parent, role, text, more, created} = message;
-        return this.write('PUT', `${pathOf(conversation)}/messages/${message.id}`, {parent, role, text, more, created}, keepalive);
+        const isSaved = await this.write('PUT', `${pathOf(conversation)}/messages/${message.id}`, {parent, role, text, more, created}, leaves);
+        if (isSaved) this.saved.add(message);
+        return isSaved;
     }
 
     remove(id) {

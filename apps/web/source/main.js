@@ -54,9 +54,14 @@ function showConversation(next) {
     account.reset(conversation.path().map(message => message.more.timings).filter(Boolean));
     render();
     messages.toEnd();
+    showPlace();
+    sidebar.refresh();
+}
+
+/** The address names the conversation, so that a reload finds it, once it is kept. */
+function showPlace() {
     const place = conversation.isKept ? `#${conversation.id}` : location.pathname;
     if (location.hash !== place) window.history.replaceState(null, '', place);
-    sidebar.refresh();
 }
 
 function focusInput() {
@@ -69,7 +74,9 @@ async function open(id, message) {
     if (id !== conversation.id) {
         await stopReply();
         try {
-            showConversation(new Conversation(await history.read(id)));
+            const next = new Conversation(await history.read(id));
+            history.own(next);
+            showConversation(next);
         } catch (error) {
             notice(error.message);
             return;
@@ -128,7 +135,7 @@ async function say(parent, text, papers) {
     }
     if (!conversation.title) conversation.title = titleOf(text || papers[0].name);
     const message = conversation.add(parent, 'user', text, papers.length ? {documents: papers} : {});
-    history.saveMessage(conversation, message);
+    history.saveMessage(conversation, message).then(showPlace);
     answer(message.id);
 }
 
@@ -142,13 +149,17 @@ function answer(parent) {
     messages.isAtEnd = true;
     render();
     messages.toEnd();
-    if (mine.isKept) window.history.replaceState(null, '', `#${mine.id}`);
     reply.done = reply.run();
 }
 
 function endReply(mine, message) {
     reply = null;
-    if (message.text || message.more.calls || message.more.reasoning) history.saveMessage(mine, message).then(() => sidebar.refresh());
+    if (message.text || message.more.calls || message.more.reasoning) {
+        history.saveMessage(mine, message).then(() => {
+            showPlace();
+            sidebar.refresh();
+        });
+    }
     if (mine !== conversation) return;
     if (message.more.timings) account.add(message.more.timings);
     render();

@@ -19,7 +19,7 @@ import sql from 'highlight.js/lib/languages/sql';
 import xml from 'highlight.js/lib/languages/xml';
 import yaml from 'highlight.js/lib/languages/yaml';
 import {Marked} from 'marked';
-import {iconButton, make} from './elements.js';
+import {copyText, iconButton, make} from './elements.js';
 import {t} from './texts.js';
 
 const MOST_CHARACTERS = 200000, MOST_ELEMENTS = 20000, MOST_IN_BLOCK = 20000, MOST_HIGHLIGHTED = 20000;
@@ -78,7 +78,7 @@ function furnish(fragment) {
     for (const block of fragment.querySelectorAll('pre')) {
         const body = block.firstElementChild;
         const name = (body?.className.match(/language-([\w+#-]+)/) || [])[1] || '';
-        const button = iconButton('copy', t('copy'), () => navigator.clipboard?.writeText(body.textContent));
+        const button = iconButton('copy', t('copy'), () => copyText(body.textContent));
         const frame = make('div', {className: 'block'}, make('div', {className: 'bar'}, make('span', {}, name), button));
         block.replaceWith(frame);
         block.tabIndex = 0;

@@ -1,6 +1,6 @@
 // The messages of a conversation as articles: text, reasoning, calls, branches and what can be done with each.
 import {describeTimings} from './account.js';
-import {$, icon, iconButton, make} from './elements.js';
+import {$, copyText, icon, iconButton, make} from './elements.js';
 import {showMarkdown} from './markdown.js';
 import {t} from './texts.js';
 
@@ -103,7 +103,7 @@ export class Messages {
         const foot = make('div', {className: 'foot'}, this.branches(message));
         if (message.role !== 'tool') foot.append(iconButton('edit', t('edit'), () => this.edit(message)));
         if (message.role === 'assistant') foot.append(iconButton('again', t('again'), () => this.act.again(message)));
-        foot.append(iconButton('copy', t('copy'), () => navigator.clipboard?.writeText(message.text)));
+        foot.append(iconButton('copy', t('copy'), () => copyText(message.text)));
         const told = [more.timings && describeTimings(more.timings), {stopped: t('stopped'), length: t('cut')}[more.finish]].filter(Boolean);
         if (told.length) foot.append(make('span', {className: 'small figures'}, told.join(' · ')));
         return foot;

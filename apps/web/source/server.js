@@ -42,8 +42,8 @@ async function errorOf(answer) {
 
 let asking = null; // one question for all requests that need the key
 
-/** The server's answer, which is good; asks for the key where one is wanted. */
-export async function request(method, path, body, {signal, keepalive} = {}) {
+/** The server's answer, which is good; asks for the key where one is wanted, unless it is quiet. keepalive: it outlives the page. */
+export async function request(method, path, body, {signal, keepalive, quiet} = {}) {
     for (;;) {
         const used = sessionStorage.getItem(keyName);
         const answer = await send(method, path, body, signal, keepalive);
@@ -51,7 +51,7 @@ export async function request(method, path, body, {signal, keepalive} = {}) {
             if (answer.ok) return answer;
             throw await errorOf(answer);
         }
-        if (!askKey || keepalive) throw await errorOf(answer);
+        if (!askKey || quiet) throw await errorOf(answer);
         if (sessionStorage.getItem(keyName) !== used) continue; // another request has just got one
         asking ||= askKey(used !== null).then(key => sessionStorage.setItem(keyName, key)).finally(() => (asking = null));
         await asking;
