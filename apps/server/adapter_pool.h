@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LoRAs by name. What can be used is named when the server starts (--lora, --lora-folder): a request
- * names one of these names, never a path. An adapter belongs to a loaded model and goes with it.
- * Those of --lora are loaded with the first model and used, with their scales, by every request to
- * it that does not say otherwise. */
+ * LoRAs by name. What can be used is named when the server starts (--lora, --lora-folder): a
+ * request names one of these names, never a path. An adapter belongs to a loaded model and goes
+ * with it. Those of --lora are loaded with the first model and used, with their scales, by every
+ * request to it that does not say otherwise. */
 #ifndef PITH_APPS_SERVER_ADAPTER_POOL_H
 #define PITH_APPS_SERVER_ADAPTER_POOL_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * POST /v1/messages and /v1/messages/count_tokens, as Anthropic's API has them.
  *
- *   message_start, (ping*), per block: content_block_start, content_block_delta*, content_block_stop,
+ *   message_start, (ping*),
+ *   per block: content_block_start, content_block_delta*, content_block_stop,
  *   then message_delta and message_stop; an error is an event of its own
  *
  * A block is a part of the answer (fold.c): thinking, text or a call, in the order of the reply.

@@ -169,7 +169,8 @@ void pith_served_fail(pith_served *served, const pith_error *error) {
                              error->text);
 }
 
-/* The engine is freed by its thread, which has freed its sessions, once no handler has the model. */
+/* The engine is freed by its thread, which has freed its sessions, once no handler has the model.
+ */
 void pith_served_close(pith_served *served) {
     pith_models *m = served->models;
     pthread_mutex_lock(&m->lock);

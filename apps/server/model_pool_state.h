@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The models themselves: between model_pool.c (names, leases, lists) and model_load.c (memory, loads,
- * what a model takes beside its replies). `lock` covers everything here. */
+ * The models themselves: between model_pool.c (names, leases, lists) and model_load.c (memory,
+ * loads, what a model takes beside its replies). `lock` covers everything here. */
 #ifndef PITH_APPS_SERVER_MODEL_POOL_STATE_H
 #define PITH_APPS_SERVER_MODEL_POOL_STATE_H
 

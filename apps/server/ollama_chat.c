@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * POST /api/chat and /api/generate, as Ollama's API has them: a stream of JSON lines unless stream is
- * false. Without messages or a prompt the model is loaded (keep_alive 0: taken out) and nothing made.
- * `raw` gives the prompt without a template; control tokens that it spells stay plain text, as
- * everywhere here. Refused: suffix, template, context, images. Beyond the API: tool_choice. */
+ * POST /api/chat and /api/generate, as Ollama's API has them: a stream of JSON lines unless stream
+ * is false. Without messages or a prompt the model is loaded (keep_alive 0: taken out) and nothing
+ * made. `raw` gives the prompt without a template; control tokens that it spells stay plain text,
+ * as everywhere here. Refused: suffix, template, context, images. Beyond the API: tool_choice. */
 #include "server/ollama.h"
 #include "server/openai.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the replies of OpenAI's older routes (chat completions, completions) share: the object around
- * their choices, the end of their streams, and fields that both take.
+ * What the replies of OpenAI's older routes (chat completions, completions) share: the object
+ * around their choices, the end of their streams, and fields that both take.
  * Read next: openai_chat.c. */
 #include "server/openai.h"
 

@@ -16,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_serve
-from case_runner import MODELS, Skip, default_model, expect, run_cases
+from case_runner import MODELS, ROOT, Skip, expect, run_cases
 from test_serve import CHAT, PLAIN, chat, plain, serving, tiny_model
 
 EMBED, RANK = "/v1/embeddings", "/v1/rerank"
@@ -27,6 +27,17 @@ def refused(server, path, body, param, code=None, status=400):
     error = server.post(path, body, status)["error"]
     expect(error["param"] == param and (code is None or error["code"] == code), path, body, error)
     return error
+
+
+def case_the_page_names_every_route():
+    with open(os.path.join(ROOT, "apps/server/route.c"), encoding="utf-8") as file:
+        routes = re.findall(r'\{"(GET|POST)", "([^"]+)"', file.read())
+    with open(os.path.join(ROOT, "docs/server.md"), encoding="utf-8") as file:
+        page = file.read()
+    expect(len(routes) > 20)
+    for method, path in routes:
+        words = path.replace("*", "NAME")
+        expect(f"`{words}`" in page or f"`{method} {words}`" in page, path, "is not in docs/server.md")
 
 
 # ---- Vectors --------------------------------------------------------------------------------------------------------------------------
@@ -109,7 +120,7 @@ def case_a_client_that_leaves_ends_its_vectors():
     with serving("--ctx", 32768) as server:
         server.post(EMBED, {"input": "warm"})
         client = test_serve.send_raw(server, test_serve.request(EMBED, {"input": ["word " * 6000] * 40}))
-        time.sleep(0.3)
+        server.wait_for("replies_running", lambda n: n == 1)
         client.close()
         start = time.monotonic()
         server.post(EMBED, {"input": "next"})
@@ -515,7 +526,7 @@ def case_tools_and_a_schema_go_together():
 
 # ---- Adapters -------------------------------------------------------------------------------------------------------------------------
 
-LORAS = os.path.join(test_serve.ROOT, "tests/data/adapter")
+LORAS = os.path.join(ROOT, "tests/data/adapter")
 
 
 def lora_text(server, **more):
