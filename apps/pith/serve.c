@@ -15,18 +15,18 @@
 
 #include <string.h>
 
-enum { KEY_LIMIT = 4096, PEM_LIMIT = 1 << 20, MOST_MODELS = 16 };
+enum { KEY_LIMIT = 4096, PEM_LIMIT = 1 << 20, MOST_MODELS = 16, MOST_LORAS = 32 };
 
 typedef struct serve_options {
     pith_cli_model model;
-    pith_cli_list models, origins;
-    const char *history;
+    pith_cli_list models, origins, loras;
+    const char *history, *lora_folder;
     const char *host, *key_file, *certificate_file, *certificate_key_file;
     int32_t port, n_parallel, n_queue, idle_unload, request_seconds, stop_seconds;
     int log;
 } serve_options;
 
-enum { OWN_OPTIONS = 14, N_OPTIONS = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS };
+enum { OWN_OPTIONS = 16, N_OPTIONS = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS };
 
 static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
     const pith_cli_option own[OWN_OPTIONS] = {
@@ -42,6 +42,10 @@ static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
          "replies at once, each with --ctx tokens (default: 4)", 1, 256},
         {"queue", 0, PITH_CLI_INT, &o->n_queue, "N",
          "requests that wait; more are answered with 429 (default: 64)", 0, 65536},
+        {"lora", 0, PITH_CLI_LIST, &o->loras, "FILE[:SCALE]",
+         "a LoRA for requests to the first model; repeatable", 0, 0},
+        {"lora-folder", 0, PITH_CLI_TEXT, &o->lora_folder, "FOLDER",
+         "LoRAs (.gguf) that requests may name", 0, 0},
         {"idle-unload", 0, PITH_CLI_INT, &o->idle_unload, "SECONDS",
          "drop a model not asked for so long (default: 0, never)", 0, 1 << 30},
         {"request-timeout", 0, PITH_CLI_INT, &o->request_seconds, "SECONDS",
@@ -91,6 +95,9 @@ typedef struct serve_parts {
     char *paths[MOST_MODELS], *names[MOST_MODELS];
     pith_server_model models[MOST_MODELS];
     size_t n_models;
+    pith_server_lora loras[MOST_LORAS]; /* names and paths are owned */
+    char *lora_texts[2 * MOST_LORAS];   /* [2 * n_loras] */
+    size_t n_loras;
 } serve_parts;
 
 static void release(serve_parts *parts) {
@@ -98,6 +105,7 @@ static void release(serve_parts *parts) {
         pith_free(parts->paths[i]);
         pith_free(parts->names[i]);
     }
+    for (size_t i = 0; i < 2 * parts->n_loras; i++) pith_free(parts->lora_texts[i]);
     if (parts->key) memset(parts->key, 0, strlen(parts->key));
     pith_free(parts->key);
     pith_free(parts->certificate);
@@ -162,6 +170,47 @@ static int find_models(const serve_options *o, serve_parts *parts) {
     return -1;
 }
 
+static int find_loras(const serve_options *o, serve_parts *parts) {
+    for (size_t i = 0; i < o->loras.n; i++) {
+        if (i == MOST_LORAS) return pith_cli_fail_text("at most %d LoRAs with --lora", MOST_LORAS);
+        pith_cli_adapter_spec spec = pith_cli_parse_adapter(o->loras.items[i], false);
+        char *path = pith_copy_text(o->loras.items[i], spec.path_size);
+        char *name = path ? name_of(path) : NULL;
+        parts->lora_texts[2 * i] = path;
+        parts->lora_texts[2 * i + 1] = name;
+        parts->n_loras = i + 1;
+        if (!name) return pith_cli_fail_text("out of memory");
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(name, parts->loras[j].name) == 0)
+                return pith_cli_fail_text("two LoRAs have the name '%s'", name);
+        parts->loras[i] = (pith_server_lora){name, path, spec.scale};
+    }
+    if (o->loras.n > 0 && o->models.n == 0) return pith_cli_fail_text("--lora needs a model: -m");
+    return -1;
+}
+
+typedef struct lora_walk {
+    const char *folder;
+    pith_server_visit visit;
+    void *user;
+} lora_walk;
+
+static bool visit_lora(void *user, const char *below) {
+    lora_walk *walk = user;
+    size_t size = strlen(below);
+    if (size <= 5 || strcmp(below + size - 5, ".gguf") != 0) return true;
+    char *path = pith_cli_join(walk->folder, below), *name = path ? name_of(path) : NULL;
+    bool goes_on = !name || walk->visit(walk->user, name, path);
+    pith_free(path);
+    pith_free(name);
+    return goes_on;
+}
+
+static void each_lora(void *user, pith_server_visit visit, void *visit_user) {
+    lora_walk walk = {user, visit, visit_user};
+    pith_cli_walk(walk.folder, 0, visit_lora, &walk);
+}
+
 static void each_model(void *user, pith_server_visit visit, void *visit_user) {
     pith_cli_found_list list;
     (void)user;
@@ -223,6 +272,10 @@ static int serve(const serve_options *o, serve_parts *parts) {
         .models = parts->models,
         .n_models = parts->n_models,
         .each_model = each_model,
+        .loras = parts->loras,
+        .n_loras = parts->n_loras,
+        .each_lora = o->lora_folder ? each_lora : NULL,
+        .each_lora_user = (void *)(uintptr_t)o->lora_folder,
         .model = {.load = (pith_load)o->model.load,
                   .n_threads = o->model.n_threads,
                   .force = o->model.force},
@@ -283,6 +336,7 @@ int pith_command_serve(int argc, char **argv) {
     if (code < 0 && o.certificate_key_file)
         code = read_text(o.certificate_key_file, PEM_LIMIT, &parts.certificate_key);
     if (code < 0) code = find_models(&o, &parts);
+    if (code < 0) code = find_loras(&o, &parts);
     if (code < 0) code = serve(&o, &parts);
     release(&parts);
     return code;

@@ -113,7 +113,10 @@ static void start(pith_exchange *exchange, const pith_answer_protocol *protocol,
     pith_served *served = NULL;
     pith_models *models = pith_exchange_server(exchange)->models;
     if (pith_models_lease(models, request->model, exchange, &served) != PITH_LEASE_OK) return;
+    const char *user = request->job.user;
     pith_answer *a = NULL;
+    request->job.client =
+        pith_hash(user ? user : "", user ? strlen(user) : 0, pith_exchange_client(exchange));
     pith_job_refusal why = {.error = {.status = PITH_OK}};
     if (choose_prompt(request, served, &why.error)) {
         a = answer_new(exchange, protocol, request, pith_served_name(served));

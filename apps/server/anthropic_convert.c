@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Messages and tools of Anthropic's API: blocks of content, checked by their paths, then turned into
- * what chat templates read: tool_use becomes a call of the assistant's message, tool_result a
+ * Messages and tools of Anthropic's API: blocks of content, checked by their paths, then turned
+ * into what chat templates read: tool_use becomes a call of the assistant's message, tool_result a
  * message of its own before the user's text, thinking the message's reasoning.
  * Invariant: text of a block stays a value of the template's context. */
 #include "server/anthropic.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * POST /v1/messages and /v1/messages/count_tokens, as Anthropic's API has them.
  *
- *   message_start, (ping*), per block: content_block_start, content_block_delta*, content_block_stop,
+ *   message_start, (ping*),
+ *   per block: content_block_start, content_block_delta*, content_block_stop,
  *   then message_delta and message_stop; an error is an event of its own
  *
  * A block is a part of the answer (fold.c): thinking, text or a call, in the order of the reply.
@@ -180,9 +181,17 @@ static void read_output(pith_fields *f, pith_answer_request *out) {
         pith_answer_hold_to_schema(out, schema, "output_config.format");
 }
 
-static void read_harmless(pith_fields *f) {
+static void read_rest(pith_fields *f, pith_job_request *job) {
+    json_t *metadata = NULL;
     const char *tier = "auto";
-    pith_fields_harmless(f, "metadata");
+    pith_fields in;
+    pith_job_read_own(f, job);
+    if (pith_fields_object(f, "metadata", &metadata)) {
+        pith_fields_init(&in, metadata, "metadata");
+        pith_fields_text(&in, "user_id", &job->user); /* whose turn it is */
+        pith_fields_close(&in);
+        pith_fields_leave(f, &in);
+    }
     pith_fields_harmless(f, "cache_control"); /* beginnings of prompts are found anyhow */
     if (pith_fields_text(f, "service_tier", &tier) && strcmp(tier, "auto") != 0 &&
         strcmp(tier, "standard_only") != 0)
@@ -198,7 +207,7 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     pith_fields_flag(f, "stream", &out->stream);
     read_sampling(f, server, out);
     read_output(f, out);
-    read_harmless(f);
+    read_rest(f, &out->job);
     out->job.wants_progress = out->stream; /* pings while the prompt is read */
     out->job.reads_reasoning = !out->job.has_grammar || out->job.reads_calls;
     return pith_fields_close(f);

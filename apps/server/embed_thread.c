@@ -93,6 +93,7 @@ static void run(pith_embed_thread *t, pith_embed_job *job) {
     pthread_mutex_lock(&t->lock);
     t->running = NULL;
     pthread_mutex_unlock(&t->lock);
+    atomic_fetch_sub(&t->server->counts.running, 1);
     atomic_fetch_add(&t->server->counts.replies, 1);
     atomic_fetch_add(&t->server->counts.prompt_tokens, job->n_tokens);
     atomic_fetch_add(&t->server->counts.prompt_us, (pith_clock_ns() - begun) / 1000);
@@ -117,6 +118,8 @@ static pith_embed_job *take(pith_embed_thread *t) {
         if (!t->first) t->last = NULL;
         t->n_queued--;
         t->running = job;
+        atomic_fetch_sub(&t->server->counts.queued, 1);
+        atomic_fetch_add(&t->server->counts.running, 1);
     }
     pthread_mutex_unlock(&t->lock);
     return job;
@@ -145,6 +148,7 @@ bool pith_embed_thread_push(pith_embed_thread *t, pith_embed_job *job) {
             t->first = job;
         t->last = job;
         t->n_queued++;
+        atomic_fetch_add(&t->server->counts.queued, 1);
         pthread_cond_signal(&t->changed);
     }
     pthread_mutex_unlock(&t->lock);

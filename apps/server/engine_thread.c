@@ -2,8 +2,8 @@
  * The loop of a loaded model: admit, drop what nobody waits for, step, tell what is done.
  *
  *   queue: [job 3: choices 0 1][job 4: 0]      slots: [job 1: 0][job 2: 0][free][free]
- *            first in, first out; the later choices of a job follow once its prompt is read, and
- *            share it
+ *            clients take turns, each with its requests in order; the later choices of a job
+ *            follow once its prompt is read, and share it
  *
  * A run gets the free session that holds most of its prompt and loses least of what it holds: a
  * conversation that goes on finds its own tokens, a new one takes the session that is worth least,
@@ -17,7 +17,11 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MOST_SLOTS = 256 };
+enum {
+    MOST_SLOTS = 256,
+    MOST_CLIENTS = 64, /* whose turns are remembered */
+    MOST_LOOKS = 4096  /* of the queue at once: what is behind waits in its order */
+};
 
 typedef struct slot {
     pith_session *session;
@@ -35,6 +39,10 @@ struct pith_engine_thread {
     atomic_bool stop;
     slot slots[MOST_SLOTS];
     int n_slots, n_running;
+    struct {
+        uint64_t client, turn;
+    } turns[MOST_CLIENTS];
+    uint64_t n_turns;
 };
 
 /* ---- The queue ---- */
@@ -70,19 +78,55 @@ static bool may_begin(const pith_run *run) {
            made.n_predicted > 0;
 }
 
-/* Takes the first run out whose turn it is, or that is to be dropped; NULL: none. */
+/* When the client got a session last, in turns; 0: not that is remembered. */
+static uint64_t last_turn(const pith_engine_thread *t, uint64_t client) {
+    for (size_t i = 0; i < MOST_CLIENTS; i++)
+        if (t->turns[i].turn > 0 && t->turns[i].client == client) return t->turns[i].turn;
+    return 0;
+}
+
+static void note_turn(pith_engine_thread *t, uint64_t client) {
+    size_t at = 0;
+    for (size_t i = 0; i < MOST_CLIENTS; i++) {
+        if (t->turns[i].turn > 0 && t->turns[i].client == client) {
+            at = i;
+            break;
+        }
+        if (t->turns[i].turn < t->turns[at].turn) at = i; /* the one that was longest ago */
+    }
+    t->turns[at].client = client;
+    t->turns[at].turn = ++t->n_turns;
+}
+
+/* Whether a waiting run comes before another: clients take turns, each with its requests in order.
+ * The later choices of a job go with its first. */
+static bool comes_before(const pith_engine_thread *t, const pith_run *a, const pith_run *b) {
+    bool a_goes_on = a->choice > 0, b_goes_on = b->choice > 0;
+    if (a_goes_on != b_goes_on) return a_goes_on;
+    return last_turn(t, a->job->client) < last_turn(t, b->job->client);
+}
+
+/* The run whose turn it is, or that is to be dropped, taken out of the queue; NULL: none. */
 static pith_run *take(pith_engine_thread *t, bool only_dropped) {
-    pith_run *found = NULL;
+    pith_run *found = NULL, *before_found = NULL, *before = NULL;
+    int n = 0;
     pthread_mutex_lock(&t->lock);
-    for (pith_run **at = &t->first, *before = NULL; *at; before = *at, at = &(*at)->next) {
-        pith_run *run = *at;
-        if (only_dropped ? !run->job->is_abandoned : !may_begin(run)) continue;
-        *at = run->next;
-        if (t->last == run) t->last = before;
+    for (pith_run *run = t->first; run && n < MOST_LOOKS; before = run, run = run->next, n++) {
+        bool fits = only_dropped ? run->job->is_abandoned : may_begin(run);
+        if (only_dropped) n = 0;
+        if (!fits || (found && !comes_before(t, run, found))) continue;
+        found = run;
+        before_found = before;
+        if (only_dropped || run->job->is_abandoned) break;
+    }
+    if (found) {
+        if (before_found)
+            before_found->next = found->next;
+        else
+            t->first = found->next;
+        if (t->last == found) t->last = before_found;
         t->n_queued--;
         atomic_fetch_sub(&t->server->counts.queued, 1);
-        found = run;
-        break;
     }
     pthread_mutex_unlock(&t->lock);
     return found;
@@ -100,6 +144,7 @@ static void add_account(pith_engine_thread *t, pith_run *run, const pith_generat
         a->cache_source = pith_cache_source_text(made->cache_source);
     }
     a->n_predicted += made->n_predicted;
+    a->stop = made->stop;
     a->n_reasoning += run->n_reasoning;
     a->n_drafted += made->n_drafted;
     a->n_draft_accepted += made->n_draft_accepted;
@@ -162,6 +207,7 @@ static void finish_run(pith_engine_thread *t, pith_run *run) {
 /* ---- Sessions ---- */
 
 static size_t common_prefix(const pith_session *session, const pith_job *job) {
+    if (!pith_loras_are_of(&job->loras, session)) return 0; /* it will forget all */
     const int32_t *held = pith_session_ids(session);
     size_t n = pith_session_length(session), same = 0;
     if (n > job->n_ids) n = job->n_ids;
@@ -184,6 +230,10 @@ static int choose_slot(const pith_engine_thread *t, const pith_job *job) {
     return best;
 }
 
+static double ms_left(const pith_job *job) {
+    return ((double)job->deadline_ns - (double)pith_clock_ns()) / 1e6;
+}
+
 static void begin_run(pith_engine_thread *t, pith_run *run, int at) {
     pith_job *job = run->job;
     pith_generate_options options = job->options;
@@ -196,13 +246,17 @@ static void begin_run(pith_engine_thread *t, pith_run *run, int at) {
     options.prompt_user = run;
     if (run->choice == 0) job->account.queued_ms = (double)(pith_clock_ns() - job->queued_ns) / 1e6;
     run->slot = at;
+    job->has_begun = true;
     run->session = t->slots[at].session;
     t->slots[at].run = run;
     pthread_mutex_lock(&t->lock);
     t->n_running++;
     pthread_mutex_unlock(&t->lock);
     atomic_fetch_add(&t->server->counts.running, 1);
-    if (pith_reply_new(t->slots[at].session, run->sampler, job->ids, job->n_ids, &options,
+    if (run->choice == 0) note_turn(t, job->client);
+    if (job->deadline_ns > 0) options.deadline_ms = ms_left(job) > 0.001 ? ms_left(job) : 0.001;
+    if (pith_loras_apply(&job->loras, t->slots[at].session, &error) != PITH_OK ||
+        pith_reply_new(t->slots[at].session, run->sampler, job->ids, job->n_ids, &options,
                        &run->reply, &error) != PITH_OK)
         fail_run(t, run, &error);
 }
@@ -223,9 +277,13 @@ static void admit(pith_engine_thread *t) {
 static void abandon(pith_engine_thread *t, pith_job *job) {
     static const pith_error stopping = {PITH_ERROR_CANCELLED, "the server is being stopped"};
     static const pith_error left = {PITH_ERROR_CANCELLED, "the client left"};
+    static const pith_error late = {PITH_ERROR_CANCELLED,
+                                    "deadline_ms passed while the request waited"};
     if (job->is_abandoned) return;
     if (t->stop) {
         job->error = stopping;
+    } else if (job->deadline_ns > 0 && !job->has_begun && ms_left(job) <= 0) {
+        job->error = late;
     } else if (job->listener.is_gone(job->listener.user)) {
         job->error = left;
         atomic_fetch_add(&t->server->counts.cancelled, 1);

@@ -32,11 +32,14 @@ struct pith_job {
     int32_t *ids;
     size_t n_ids;
     pith_grammar *grammar;
+    pith_lora_set loras;
+    uint64_t client, deadline_ns;  /* whose turn it is; 0: no deadline */
     pith_generate_options options; /* without functions */
     char *stops[PITH_JOB_MAX_STOPS];
     bool wants_logprobs, wants_progress, single_call;
     pith_job_account account;
     pith_error error;
+    bool has_begun;            /* a choice has got a session */
     bool failed, is_abandoned; /* the rest of its choices is left out */
     uint64_t queued_ns;
     int n_runs, n_over;

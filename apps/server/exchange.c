@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "server/fields.h"
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -64,6 +65,28 @@ pith_server *pith_exchange_server(const pith_exchange *e) {
 
 const char *pith_exchange_path(const pith_exchange *e) {
     return e->path;
+}
+
+uint64_t pith_exchange_client(pith_exchange *e) {
+    static const char *const names[] = {"Authorization", "x-api-key", "User-Agent"};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = pith_exchange_header(e, names[i]);
+        hash = pith_hash(value ? value : "", value ? strlen(value) : 0, hash + i);
+    }
+    pthread_mutex_lock(&e->lock);
+    const union MHD_ConnectionInfo *info =
+        e->connection ? MHD_get_connection_info(e->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+                      : NULL;
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    if (address && address->sa_family == AF_INET)
+        hash = pith_hash(&((const struct sockaddr_in *)(const void *)address)->sin_addr,
+                         sizeof(struct in_addr), hash);
+    if (address && address->sa_family == AF_INET6)
+        hash = pith_hash(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
+                         sizeof(struct in6_addr), hash);
+    pthread_mutex_unlock(&e->lock);
+    return hash;
 }
 
 uint64_t pith_exchange_begun_ns(const pith_exchange *e) {

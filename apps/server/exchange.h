@@ -16,6 +16,8 @@ const char *pith_exchange_path(const pith_exchange *exchange);
 /* The request's header; NULL: absent. Valid until the exchange is answered. */
 const char *pith_exchange_header(pith_exchange *exchange, const char *name);
 pith_span pith_exchange_body(const pith_exchange *exchange);
+/* Who asks: a hash of address, key and program (User-Agent). */
+uint64_t pith_exchange_client(pith_exchange *exchange);
 /* When its head was read, on pith_clock_ns. */
 uint64_t pith_exchange_begun_ns(const pith_exchange *exchange);
 /* Keeps the exchange beyond its answer; one release for each. */

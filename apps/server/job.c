@@ -22,6 +22,7 @@ void pith_job_free(pith_job *job) {
     }
     for (size_t i = 0; i < PITH_JOB_MAX_STOPS; i++) pith_free(job->stops[i]);
     pith_grammar_free(job->grammar);
+    pith_loras_release(&job->loras);
     pith_free(job->ids);
     pith_models_give_back(job->served);
     pith_free(job);
@@ -143,7 +144,7 @@ static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought
     pith_status status =
         pith_grammar_new_tools(model, json, strlen(json), &options, &job->grammar, &why->error);
     pith_json_release(json);
-    if (status != PITH_OK && strncmp(why->error.text, "the answer's", 12) == 0)
+    if (status != PITH_OK && strstr(why->error.text, "the answer's schema"))
         why->param = r->grammar_path;
     return status == PITH_OK;
 }
@@ -209,10 +210,15 @@ static bool copy_options(pith_job *job, const pith_job_request *r, pith_job_refu
                                            .n_stops = r->n_stops,
                                            .ignore_end = r->ignore_end,
                                            .show_control = r->reads_reasoning,
-                                           .deadline_ms = r->deadline_ms,
                                            .n_logprobs = r->n_logprobs,
                                            .grammar = job->grammar};
     return true;
+}
+
+static bool hold_loras(pith_job *job, const pith_job_request *r, pith_job_refusal *why) {
+    why->param = "lora";
+    job->loras = r->loras;
+    return pith_loras_hold(job->served, &job->loras, &why->error);
 }
 
 bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_listener *listener,
@@ -228,6 +234,8 @@ bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_lis
     job->served = served;
     job->listener = *listener;
     job->queued_ns = pith_clock_ns();
+    job->client = r->client;
+    if (r->deadline_ms > 0) job->deadline_ns = job->queued_ns + (uint64_t)(r->deadline_ms * 1e6);
     job->account.device = pith_served_backend(served);
     job->account.cache_source = "";
     job->ids = r->ids;
@@ -236,8 +244,9 @@ bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_lis
               : r->text  ? text_ids(job, r, why)
                          : true;
     if (ok) why->param = r->context ? "messages" : "prompt";
-    ok = ok && check_ids(job, r, why) && make_grammar(job, r, in_thought, why) &&
-         copy_options(job, r, why) && make_runs(job, r, in_thought, why);
+    ok = ok && check_ids(job, r, why) && hold_loras(job, r, why) &&
+         make_grammar(job, r, in_thought, why) && copy_options(job, r, why) &&
+         make_runs(job, r, in_thought, why);
     if (ok && !pith_engine_thread_push(pith_served_thread(served), job)) {
         why->is_busy = true;
         pith_fail(&why->error, PITH_ERROR_LIMIT, "too many requests wait; try again in a moment");

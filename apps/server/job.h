@@ -10,6 +10,7 @@
 #ifndef PITH_APPS_SERVER_JOB_H
 #define PITH_APPS_SERVER_JOB_H
 
+#include "server/adapter_pool.h"
 #include "server/fields.h"
 #include "server/model_pool.h"
 
@@ -43,7 +44,10 @@ typedef struct pith_job_request {
     bool reads_reasoning, reads_calls; /* parts of the text become REASONING and CALL events */
     bool single_call;                  /* the reply ends after one tool call */
     bool wants_progress;
-    double deadline_ms; /* 0: none */
+    double deadline_ms; /* from now on; 0: none */
+    pith_lora_set loras;
+    const char *user; /* who asks, as the request says; may be NULL */
+    uint64_t client;  /* whose turn it is: a hash */
 } pith_job_request;
 
 typedef enum pith_job_event_kind {
@@ -80,6 +84,7 @@ typedef struct pith_job_account {
     size_t n_reasoning; /* of n_predicted, in thoughts */
     double prompt_ms, predicted_ms, ttft_ms, queued_ms;
     const char *cache_source, *device;
+    pith_stop stop; /* of the last choice */
 } pith_job_account;
 
 typedef struct pith_job_listener {
@@ -112,6 +117,8 @@ void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why);
 void pith_job_read_sampling(pith_fields *fields, pith_server *server, pith_job_request *request);
 /* A string or a list of them. */
 void pith_job_read_stops(pith_fields *fields, const char *key, pith_job_request *request);
+/* What all protocols have beyond their APIs: lora [{"id", "scale"}], deadline_ms. */
+void pith_job_read_own(pith_fields *fields, pith_job_request *request);
 /* The field, or a number that no other request had. */
 void pith_job_read_seed(pith_fields *fields, pith_server *server, pith_job_request *request);
 /* {"prompt_tokens", ...} and {"cache_n", ...}. */

@@ -5,6 +5,7 @@
 #include "server/job.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,35 @@ void pith_job_read_sampling(pith_fields *f, pith_server *server, pith_job_reques
     pith_job_read_stops(f, "stop", r);
 }
 
+static void read_lora(pith_fields *f, json_t *item, size_t at, pith_lora_set *set) {
+    char path[PITH_FIELDS_PATH];
+    pith_fields in;
+    snprintf(path, sizeof path, "lora[%zu]", at);
+    if (!pith_fields_enter(f, item, path, &in)) return;
+    set->scales[at] = 1;
+    if (pith_fields_require(&in, "id")) pith_fields_text(&in, "id", &set->names[at]);
+    pith_fields_number(&in, "scale", -100, 100, &set->scales[at]);
+    pith_fields_close(&in);
+    pith_fields_leave(f, &in);
+}
+
+void pith_job_read_own(pith_fields *f, pith_job_request *r) {
+    json_t *loras = NULL, *item;
+    int64_t ms = 0;
+    size_t i;
+    if (pith_fields_int(f, "deadline_ms", 1, 86400000, &ms)) r->deadline_ms = (double)ms;
+    r->loras.is_given = pith_fields_array(f, "lora", &loras);
+    if (json_array_size(loras) > PITH_SESSION_MAX_ADAPTERS) {
+        pith_fields_wrong(f, "lora", "out_of_range", "has more than %d adapters",
+                          PITH_SESSION_MAX_ADAPTERS);
+        return;
+    }
+    json_array_foreach(loras, i, item) {
+        read_lora(f, item, i, &r->loras);
+    }
+    r->loras.n = json_array_size(loras);
+}
+
 json_t *pith_job_usage(const pith_job_account *a) {
     json_int_t prompt = (json_int_t)a->n_prompt, made = (json_int_t)a->n_predicted;
     return json_pack("{s:I, s:I, s:I, s:{s:I}, s:{s:I}}", "prompt_tokens", prompt,
@@ -103,13 +133,15 @@ static double per_second(size_t n, double ms) {
 }
 
 json_t *pith_job_timings(const pith_job_account *a) {
+    static const char *const stops[] = {"end",      "length",    "context", "text",
+                                        "callback", "cancelled", "deadline"};
     size_t read = a->n_prompt - a->n_cached;
-    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:s, s:s}", "cache_n",
-                     (json_int_t)a->n_cached, "prompt_n", (json_int_t)read, "prompt_ms",
+    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:s, s:s, s:s}",
+                     "cache_n", (json_int_t)a->n_cached, "prompt_n", (json_int_t)read, "prompt_ms",
                      a->prompt_ms, "prompt_per_second", per_second(read, a->prompt_ms), "queued_ms",
                      a->queued_ms, "ttft_ms", a->ttft_ms, "predicted_n", (json_int_t)a->n_predicted,
                      "predicted_ms", a->predicted_ms, "predicted_per_second",
                      per_second(a->n_predicted, a->predicted_ms), "draft_n",
                      (json_int_t)a->n_drafted, "draft_accepted_n", (json_int_t)a->n_draft_accepted,
-                     "cache_source", a->cache_source, "device", a->device);
+                     "cache_source", a->cache_source, "device", a->device, "stop", stops[a->stop]);
 }

@@ -3,6 +3,7 @@
  * Invariant: see model_pool.c; what is counted in `taken` is given back where it is released. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "server/adapter_pool.h"
 #include "server/model_pool_state.h"
 
 #include <string.h>
@@ -118,7 +119,8 @@ static pith_status load(pith_served *served, pith_error *error) {
     if (status != PITH_OK) return status;
     served->info = pith_model_describe(served->model);
     served->engine_info = pith_engine_describe(served->engine);
-    return PITH_OK;
+    return pith_loras_open(served, served->model, served->models->limit, &served->lora_bytes,
+                           error);
 }
 
 bool pith_served_open(pith_served *served, pith_error *error) {
@@ -136,7 +138,8 @@ bool pith_served_open(pith_served *served, pith_error *error) {
 void pith_served_ready(pith_served *served) {
     pith_models *m = served->models;
     uint64_t bytes = served->engine_info.kv_bytes + served->engine_info.workspace_bytes +
-                     served->engine_info.cache_bytes + served->info.weight_bytes;
+                     served->engine_info.cache_bytes + served->info.weight_bytes +
+                     served->lora_bytes;
     pthread_mutex_lock(&m->lock);
     while (!served->thread) pthread_cond_wait(&m->changed, &m->lock);
     if (bytes > served->bytes) { /* the estimate knows of the vocabulary too */
@@ -166,7 +169,8 @@ void pith_served_fail(pith_served *served, const pith_error *error) {
                              error->text);
 }
 
-/* The engine is freed by its thread, which has freed its sessions, once no handler has the model. */
+/* The engine is freed by its thread, which has freed its sessions, once no handler has the model.
+ */
 void pith_served_close(pith_served *served) {
     pith_models *m = served->models;
     pthread_mutex_lock(&m->lock);
@@ -181,6 +185,7 @@ void pith_served_close(pith_served *served) {
     served->is_closing = false;
     pthread_mutex_unlock(&m->lock);
     pith_engine_free(served->engine);
+    pith_loras_close(served);
     pith_model_close(served->model);
     served->engine = NULL;
     served->model = NULL;

@@ -296,6 +296,7 @@ pith_models *pith_models_new(pith_server *server, pith_error *error) {
         pith_served *served = find_known(m, o->models[i].name);
         if (!served) served = add_model(m, o->models[i].name, o->models[i].path);
         if (served) served->is_first = true;
+        if (served && i == 0) served->is_main = true;
     }
     return m;
 }

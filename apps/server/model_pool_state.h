@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The models themselves: between model_pool.c (names, leases, lists) and model_load.c (memory, loads,
- * what a model takes beside its replies). `lock` covers everything here. */
+ * The models themselves: between model_pool.c (names, leases, lists) and model_load.c (memory,
+ * loads, what a model takes beside its replies). `lock` covers everything here. */
 #ifndef PITH_APPS_SERVER_MODEL_POOL_STATE_H
 #define PITH_APPS_SERVER_MODEL_POOL_STATE_H
 
@@ -12,13 +12,16 @@ struct pith_served {
     pith_models *models;
     char *name, *path;
     bool is_first; /* of the models that the server was started with */
+    bool is_main;  /* the first of them */
     bool was_ready;
     pith_served_state state;
     pith_error error; /* of the last failure */
     pith_engine_thread *thread;
     pith_embed_thread *embed_thread; /* NULL: no vectors were asked for */
     bool is_closing;
-    pith_model *model; /* and the engine: written by its thread before READY */
+    struct pith_lora *loras; /* loaded ones (adapter_pool.c) */
+    uint64_t lora_bytes;     /* of those that were loaded with the model */
+    pith_model *model;       /* and the engine: written by its thread before READY */
     pith_engine *engine;
     pith_model_info info;
     pith_engine_info engine_info;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * POST /api/chat and /api/generate, as Ollama's API has them: a stream of JSON lines unless stream is
- * false. Without messages or a prompt the model is loaded (keep_alive 0: taken out) and nothing made.
- * `raw` gives the prompt without a template; control tokens that it spells stay plain text, as
- * everywhere here. Refused: suffix, template, context, images. */
+ * POST /api/chat and /api/generate, as Ollama's API has them: a stream of JSON lines unless stream
+ * is false. Without messages or a prompt the model is loaded (keep_alive 0: taken out) and nothing
+ * made. `raw` gives the prompt without a template; control tokens that it spells stay plain text,
+ * as everywhere here. Refused: suffix, template, context, images. Beyond the API: tool_choice. */
 #include "server/ollama.h"
 #include "server/openai.h"
 
@@ -177,8 +177,7 @@ static bool read_chat(pith_fields *f, pith_server *server, pith_answer_request *
     tools = pith_openai_read_tools(f);
     pith_ollama_read_shared(f, server, out, &more);
     out->only_loads = json_array_size(messages) == 0;
-    out->job.reads_calls = json_array_size(tools) > 0;
-    out->job.tools = out->job.reads_calls ? tools : NULL;
+    pith_openai_read_choice(f, tools, &out->job);
     out->job.reads_reasoning = !out->job.has_grammar || out->job.reads_calls;
     if (list) out->context = pith_chat_context(list, out->job.tools, more);
     out->job.context = out->context;

@@ -161,6 +161,7 @@ void pith_ollama_read_shared(pith_fields *f, pith_server *server, pith_answer_re
     out->stream = true;
     pith_fields_flag(f, "stream", &out->stream);
     read_options(f, server, out);
+    pith_job_read_own(f, &out->job);
     read_format(f, out);
     *more = read_think(f);
     out->keeps = pith_ollama_read_keep(f, &out->keep_seconds);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GET /api/tags, /api/ps, /api/version and POST /api/show: which models there are, as Ollama tells
- * it. What is told of a model comes from its file's header; paths are not told, and digests are left
- * empty, for no file is read whole. */
+ * it. What is told of a model comes from its file's header; paths are not told, and digests are
+ * left empty, for no file is read whole. */
 #define _DEFAULT_SOURCE /* struct stat's times under -std=c11 */
 
 #include "server/ollama.h"

@@ -12,11 +12,14 @@
 json_t *pith_openai_read_messages(pith_fields *fields, pith_job_request *request);
 /* tools, checked; borrowed, NULL: none. */
 json_t *pith_openai_read_tools(pith_fields *fields);
+/* tool_choice, and whether the reply may call the tools (may be NULL). */
+void pith_openai_read_choice(pith_fields *fields, json_t *tools, pith_job_request *request);
 /* Checks messages [n] at path and turns them into what templates read: text parts joined, tool
  * calls' arguments as objects. */
 json_t *pith_openai_convert_messages(pith_fields *fields, json_t *messages, const char *path);
-/* Fields that change nothing here: user, metadata, store: false, ... */
-void pith_openai_read_harmless(pith_fields *fields);
+/* What all its routes have beside what they ask for: user, metadata, store: false, ..., lora,
+ * deadline_ms. */
+void pith_openai_read_harmless(pith_fields *fields, pith_job_request *job);
 /* stream and stream_options. */
 void pith_openai_read_stream(pith_fields *fields, pith_answer_request *out);
 const char *pith_openai_finish(pith_job_finish finish);

@@ -214,6 +214,11 @@ static bool wants_tools(pith_fields *f, bool has_tools, pith_job_request *reques
     return !text || strcmp(text, "none") != 0;
 }
 
+void pith_openai_read_choice(pith_fields *f, json_t *tools, pith_job_request *request) {
+    request->reads_calls = wants_tools(f, json_array_size(tools) > 0, request);
+    if (request->reads_calls) request->tools = tools;
+}
+
 /* ---- The context of the template ---- */
 
 json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
@@ -222,8 +227,7 @@ json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
     if (pith_fields_require(f, "messages") && pith_fields_array(f, "messages", &messages))
         list = pith_openai_convert_messages(f, messages, "messages");
     json_t *tools = pith_openai_read_tools(f);
-    request->reads_calls = wants_tools(f, json_array_size(tools) > 0, request);
-    if (request->reads_calls) request->tools = tools;
+    pith_openai_read_choice(f, tools, request);
     pith_fields_flag(f, "parallel_tool_calls", &parallel);
     request->single_call = !parallel;
     pith_fields_object(f, "chat_template_kwargs", &more);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the replies of OpenAI's older routes (chat completions, completions) share: the object around
- * their choices, the end of their streams, and fields that both take.
+ * What the replies of OpenAI's older routes (chat completions, completions) share: the object
+ * around their choices, the end of their streams, and fields that both take.
  * Read next: openai_chat.c. */
 #include "server/openai.h"
 
@@ -44,12 +44,14 @@ void pith_openai_read_stream(pith_fields *f, pith_answer_request *out) {
         pith_fields_wrong(f, "stream_options", "invalid_value", "is for stream: true alone");
 }
 
-void pith_openai_read_harmless(pith_fields *f) {
-    static const char *const names[] = {"user", "metadata", "safety_identifier",
-                                        "prompt_cache_key"};
+void pith_openai_read_harmless(pith_fields *f, pith_job_request *job) {
+    static const char *const names[] = {"metadata", "prompt_cache_key"};
     bool store = false;
     const char *tier = "auto";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) pith_fields_harmless(f, names[i]);
+    pith_fields_text(f, "safety_identifier", &job->user);
+    pith_fields_text(f, "user", &job->user); /* whose turn it is */
+    pith_job_read_own(f, job);
     if (pith_fields_flag(f, "store", &store) && store)
         pith_fields_wrong(f, "store", "unsupported", "true is not supported: nothing is kept");
     if (pith_fields_text(f, "service_tier", &tier) && strcmp(tier, "auto") != 0 &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * POST /v1/rerank, in the shape of Jina's and Cohere's API: documents in the order of how much they
  * are like a query.
- * The score is the cosine of two pooled embeddings, from -1 to 1, and the answer says so ("method"):
- * a model made for ranking would read query and document together, and no such architecture runs
- * here yet. Its order is right, its numbers are no probabilities. */
+ * The score is the cosine of two pooled embeddings, from -1 to 1, and the answer says so
+ * ("method"): a model made for ranking would read query and document together, and no such
+ * architecture runs here yet. Its order is right, its numbers are no probabilities. */
 #include "base/memory.h"
 #include "server/embed_job.h"
 #include "server/route.h"

@@ -369,7 +369,7 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     read_text(f, out);
     read_include(f, out);
     refuse_kept(f);
-    pith_openai_read_harmless(f);
+    pith_openai_read_harmless(f, &out->job);
     out->context = pith_chat_context(messages, out->job.reads_calls ? tools : NULL, more);
     out->job.context = out->context;
     out->job.tools = json_object_get(out->context, "tools"); /* the context's */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Input of /v1/responses: a text, or items, turned into what chat templates read. Reasoning, an
- * assistant's message and calls that follow one another are one message of the assistant; the output
- * of a call is one of the tool.
- * Invariant: what an earlier answer held can be sent back as it was. */
+ * assistant's message and calls that follow one another are one message of the assistant; the
+ * output of a call is one of the tool. Invariant: what an earlier answer held can be sent back as
+ * it was. */
 #include "server/responses.h"
 
 #include <stdio.h>

@@ -22,6 +22,12 @@ typedef struct pith_server_model {
     const char *path;
 } pith_server_model;
 
+typedef struct pith_server_lora {
+    const char *name; /* as requests call it */
+    const char *path; /* a GGUF file or a PEFT folder */
+    float scale;
+} pith_server_lora;
+
 typedef struct pith_server_options {
     const char *host;           /* "127.0.0.1", "::1"; an address, not a name */
     int32_t port;               /* 0: any that is free */
@@ -33,6 +39,11 @@ typedef struct pith_server_options {
     /* Further models, loaded when they are asked for; may be NULL. Called from any thread. */
     void (*each_model)(void *user, pith_server_visit visit, void *visit_user);
     void *each_user;
+    const pith_server_lora *loras; /* loaded with the first model, used where none is named */
+    size_t n_loras;
+    /* Further LoRAs, loaded when they are asked for; may be NULL. Called from any thread. */
+    void (*each_lora)(void *user, pith_server_visit visit, void *visit_user);
+    void *each_lora_user;
     pith_model_options model;   /* the same for every model */
     pith_engine_options engine; /* n_sessions: replies at once; n_ctx: of each */
     int32_t n_queue;            /* requests that wait for a session; more are answered with 429 */

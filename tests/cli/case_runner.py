@@ -24,9 +24,9 @@ def default_model():
     return DEFAULT
 
 
-def run_cases(functions, words):
+def run_cases(functions, words, noun=""):
     """Runs the case_* of {name: function} whose names have one of the words (all without words); the exit status. None at all is a
-    failure."""
+    failure. noun: what those that pass do, told as "N of N"."""
     passed = failed = skipped = 0
     for name, case in sorted((n, f) for n, f in functions.items() if n.startswith("case_")):
         if words and not any(word in name for word in words):
@@ -45,5 +45,7 @@ def run_cases(functions, words):
     if not passed + failed + skipped:
         print(f"no case has one of the words {' '.join(words)} in its name")
         failed += 1
+    if noun:
+        print(f"{passed} of {passed + failed} {noun}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0

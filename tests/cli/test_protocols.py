@@ -3,9 +3,8 @@
     tests/cli/test_protocols.py PITH_PROGRAM [WORD ...]       runs the cases whose name has one of the WORDs
 Ends with "N passed, N failed, N skipped"."""
 import base64
-import contextlib
+import copy
 import json
-import math
 import os
 import re
 import struct
@@ -17,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_serve
-from case_runner import MODELS, Skip, default_model, expect, run_cases
+from case_runner import MODELS, ROOT, Skip, expect, run_cases
 from test_serve import CHAT, PLAIN, chat, plain, serving, tiny_model
 
 EMBED, RANK = "/v1/embeddings", "/v1/rerank"
@@ -28,6 +27,17 @@ def refused(server, path, body, param, code=None, status=400):
     error = server.post(path, body, status)["error"]
     expect(error["param"] == param and (code is None or error["code"] == code), path, body, error)
     return error
+
+
+def case_the_page_names_every_route():
+    with open(os.path.join(ROOT, "apps/server/route.c"), encoding="utf-8") as file:
+        routes = re.findall(r'\{"(GET|POST)", "([^"]+)"', file.read())
+    with open(os.path.join(ROOT, "docs/server.md"), encoding="utf-8") as file:
+        page = file.read()
+    expect(len(routes) > 20)
+    for method, path in routes:
+        words = path.replace("*", "NAME")
+        expect(f"`{words}`" in page or f"`{method} {words}`" in page, path, "is not in docs/server.md")
 
 
 # ---- Vectors --------------------------------------------------------------------------------------------------------------------------
@@ -110,7 +120,7 @@ def case_a_client_that_leaves_ends_its_vectors():
     with serving("--ctx", 32768) as server:
         server.post(EMBED, {"input": "warm"})
         client = test_serve.send_raw(server, test_serve.request(EMBED, {"input": ["word " * 6000] * 40}))
-        time.sleep(0.3)
+        server.wait_for("replies_running", lambda n: n == 1)
         client.close()
         start = time.monotonic()
         server.post(EMBED, {"input": "next"})
@@ -157,7 +167,7 @@ TIMES = ("created_at", "total_duration", "load_duration", "prompt_eval_duration"
 
 def fold_lines(parts):
     """The whole answer that a stream's lines make."""
-    whole = {k: v for k, v in parts[-1].items() if k not in TIMES}
+    whole = copy.deepcopy({k: v for k, v in parts[-1].items() if k not in TIMES})
     expect(parts[-1]["done"] and not any(p["done"] for p in parts[:-1]), "done comes once, at the end", parts)
     for part in parts:
         for source, target in ((part, whole), (part.get("message", {}), whole.get("message", {}))):
@@ -449,12 +459,6 @@ WEATHER = {"name": "get_weather", "description": "Weather of a city", "parameter
 QUESTION = "What is the weather in Paris?"
 
 
-def calls_before(call):
-    """An earlier turn with a call, which shows a small model how it is done."""
-    return [{"role": "user", "content": "What is the weather in Rome?"}, call, {"role": "tool", "content": "20 degrees, sun"},
-            {"role": "assistant", "content": "It is sunny in Rome, 20 degrees."}]
-
-
 def case_every_route_calls_tools():
     model = os.path.join(MODELS, TOOL_MODEL) if MODELS else ""
     if not os.path.exists(model):
@@ -484,15 +488,14 @@ def case_every_route_calls_tools():
         items = [{"role": "user", "content": QUESTION}, *whole["output"], {"type": "function_call_output", "call_id": call["call_id"], "output": "17 degrees, rain"}]
         answer = server.post(RESPONSES, dict(body, input=items, tool_choice="none"))
         expect(answer["output"][0]["type"] == "message" and answer["output"][0]["content"][0]["text"], answer)
-        # Ollama, whose API has no choice of tools
-        body = talk(QUESTION, model=name, tools=chat_tools, options={"temperature": 0, "num_predict": 200, "repeat_penalty": 1})
-        body["messages"] = calls_before({"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "get_weather", "arguments": {"city": "Rome"}}}]}) + body["messages"]
+        # Ollama
+        body = talk(QUESTION, model=name, tools=chat_tools, tool_choice="required", options={"temperature": 0, "num_predict": 20, "repeat_penalty": 1})
         whole = ollama_whole(server.post(TALK, dict(body, stream=False)))
         expect(fold_lines(lines(server, TALK, body)) == whole, whole)
         calls = whole["message"].get("tool_calls")
         expect(calls and calls[0]["function"]["name"] == "get_weather" and calls[0]["function"]["arguments"] == arguments, whole)
         back = body["messages"] + [whole["message"], {"role": "tool", "tool_name": "get_weather", "content": "17 degrees, rain"}]
-        answer = server.post(TALK, dict(body, messages=back, stream=False, tools=[]))
+        answer = server.post(TALK, dict(body, messages=back, stream=False, tools=[], tool_choice="none"))
         expect(answer["message"]["content"], answer)
 
 
@@ -504,27 +507,107 @@ def case_tools_and_a_schema_go_together():
     shape = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
     with serving("--exact", "--ctx", 1024, model=model) as server:
         tools = [{"type": "function", "function": WEATHER}]
-        seen = set()
-        for seed in range(8):
-            for text in (QUESTION, "Say hello."):
-                body = chat(text, max_tokens=200, tools=tools, response_format=shape, temperature=1, seed=seed)
-                call = {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
-                body["messages"] = calls_before({"role": "assistant", "content": None, "tool_calls": [call]}) + body["messages"]
-                choice = server.post(CHAT, body)["choices"][0]
+        mark = server.post("/tokenize", {"content": "<tool_call>", "parse_special": True})["tokens"]
+        for bias, key in ((0, "content"), (100, "tool_calls")):  # the model is small: it is pushed to call
+            for seed in range(2):
+                choice = server.post(CHAT, chat(QUESTION, max_tokens=300, tools=tools, response_format=shape, temperature=1, seed=seed, parallel_tool_calls=False,
+                                                logit_bias={str(mark[0]): bias}))["choices"][0]
                 message = choice["message"]
-                if message.get("tool_calls"):
-                    seen.add("call")
-                    for call in message["tool_calls"]:
-                        expect(list(json.loads(call["function"]["arguments"])) == ["city"], message)
-                elif choice["finish_reason"] == "stop":
-                    seen.add("answer")
-                    expect(list(json.loads(message["content"])) == ["answer"], message)
-        expect(seen == {"call", "answer"}, seen)
+                if key == "content":
+                    expect(choice["finish_reason"] == "stop" and list(json.loads(message["content"])) == ["answer"] and "tool_calls" not in message, choice)
+                else:
+                    expect(message["content"] is None and list(json.loads(message["tool_calls"][0]["function"]["arguments"])) == ["city"], choice)
         bad = server.post(CHAT, chat("x", tools=tools, response_format={"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "nothing"}}}), 400)
         expect(bad["error"]["param"] == "response_format", bad)
     with serving() as server:  # its template has no form of calls
         error = server.post(CHAT, chat("x", tools=[{"type": "function", "function": WEATHER}], response_format=shape), 400)["error"]
         expect(error["param"] == "tool_choice", error)
+
+
+# ---- Adapters -------------------------------------------------------------------------------------------------------------------------
+
+LORAS = os.path.join(ROOT, "tests/data/adapter")
+
+
+def lora_text(server, **more):
+    answer = server.post(PLAIN, plain([i * 37 % 250 for i in range(20)], max_tokens=40, **more))
+    return answer["choices"][0]["text"]
+
+
+def case_adapters_are_named_loaded_and_unloaded():
+    model, file = os.path.join(LORAS, "llama.gguf"), lambda name: os.path.join(LORAS, name + ".gguf")
+    arguments = lambda *specs: [part for spec in specs for part in ("--lora", spec)]
+
+    def alone(*specs):
+        with serving("--exact", *arguments(*specs), model=model) as server:
+            return lora_text(server)
+    without, with_a, with_b, with_both = alone(), alone(file("lora-a")), alone(file("lora-b") + ":2"), alone(file("lora-a"), file("lora-b") + ":2")
+    expect(len({without, with_a, with_b, with_both}) == 4, "the adapters change nothing")
+    with serving("--exact", "--lora-folder", LORAS, *arguments(file("lora-a")), model=model) as server:
+        listed = {a["id"]: a for a in json.loads(server.get("/v1/adapters"))["data"]}
+        expect(listed["lora-a"]["loaded"] and listed["lora-a"]["scale"] == 1 and not listed["lora-b"]["loaded"], listed)
+        asks = {with_a: {}, without: {"lora": []}, with_b: {"lora": [{"id": "lora-b", "scale": 2}]}, with_both: {"lora": [{"id": "lora-a"}, {"id": "lora-b", "scale": 2}]}}
+        for _ in range(2):
+            for wanted, more in asks.items():
+                got = lora_text(server, **more)
+                expect(got == wanted, more, got, wanted)
+        results = []
+        threads = [threading.Thread(target=lambda w=wanted, m=more: results.append(lora_text(server, **m) == w)) for wanted, more in list(asks.items()) * 4]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expect(results == [True] * 16, results)
+        for name in ("lora-a", "lora-b"):
+            data = {a["id"]: a["loaded"] for a in server.post("/v1/adapters/unload", {"id": name})["data"]}
+            expect(data[name] is False, data)
+        expect(lora_text(server) == without and server.post("/v1/adapters/unload", {"id": "lora-a"}, 404)["error"]["param"] == "id")
+        data = {a["id"]: a for a in server.post("/v1/adapters/load", {"id": "lora-a"})["data"]}
+        expect(data["lora-a"]["loaded"] and data["lora-a"]["rank"] > 0 and lora_text(server) == with_a, data)
+        for body, param in (({"lora": [{"id": "nobody"}]}, "lora"), ({"lora": [{"id": "../adapter/lora-a"}]}, "lora"), ({"lora": [{"id": file("lora-a")}]}, "lora")):
+            refused(server, PLAIN, plain("x", **body), param, status=404)
+        for body, param in (({"lora": [{"scale": 1}]}, "lora[0].id"), ({"lora": [{"id": "lora-a", "x": 1}]}, "lora[0].x"), ({"lora": {}}, "lora"),
+                            ({"lora": [{"id": "lora-a"}] * 33}, "lora"), ({"lora": [{"id": "llama"}]}, "lora")):
+            refused(server, PLAIN, plain("x", **body), param)
+        refused(server, "/v1/adapters/load", {"id": "a", "path": "/etc/passwd"}, "path")
+    run = subprocess.run([PROGRAM, "serve", "-m", tiny_model(), "--port", "0", "--lora", file("lora-a")], capture_output=True, timeout=60, check=False)
+    expect(run.returncode == 1 and b"for another one" in run.stderr, run.stderr)
+
+
+# ---- Whose turn it is -----------------------------------------------------------------------------------------------------------------
+
+def case_clients_take_turns():
+    with serving("--parallel", 1, "--queue", 100, "--ctx", 4096) as server:
+        order, threads = [], []
+
+        def work(user):
+            server.post(PLAIN, plain("x", user=user, max_tokens=500))
+            order.append(user)
+        running = test_serve.send_raw(server, test_serve.request(PLAIN, plain("abc", max_tokens=3000, stream=True)))
+        server.wait_for("replies_running", lambda n: n == 1)
+        for i, user in enumerate(["many"] * 12 + ["few"] * 2 + ["one"]):
+            threads.append(threading.Thread(target=work, args=(user,)))
+            threads[-1].start()
+            server.wait_for("replies_queued", lambda n, i=i: n == i + 1)
+        running.close()
+        for thread in threads:
+            thread.join()
+        expect(set(order[:3]) == {"many", "few", "one"} and set(order[3:5]) == {"many", "few"} and order[5:] == ["many"] * 10, order)
+
+
+def case_a_deadline_ends_a_reply_and_a_wait():
+    with serving("--parallel", 1, "--ctx", test_serve.CONTEXT) as server:
+        start = time.monotonic()
+        answer = server.post(PLAIN, plain("abc", max_tokens=30000, deadline_ms=300))
+        expect(time.monotonic() - start < 5 and answer["choices"][0]["finish_reason"] == "length" and answer["timings"]["stop"] == "deadline", answer)
+        running = test_serve.send_raw(server, test_serve.request(PLAIN, plain("abc", max_tokens=30000, stream=True)))
+        server.wait_for("replies_running", lambda n: n == 1)
+        for path, body in ((PLAIN, plain("x", deadline_ms=200)), (MESSAGES, claude("x", deadline_ms=200)), (RESPONSES, ask("x", deadline_ms=200)), (TALK, talk("x", deadline_ms=200))):
+            start = time.monotonic()
+            status, headers, text = server.ask("POST", path, body)
+            expect(status == 503 and b"deadline" in text and headers["Retry-After"] and time.monotonic() - start < 3, path, status, text)
+        running.close()
+        refused(server, PLAIN, plain("x", deadline_ms=0), "deadline_ms")
 
 
 if __name__ == "__main__":

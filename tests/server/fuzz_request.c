@@ -43,11 +43,26 @@ static void ask(const char *path, const char *method, const char *body, size_t s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const char *const paths[] = {"/v1/chat/completions", "/v1/completions", "/tokenize",
-                                        "/detokenize", "/apply-template"};
+    static const char *const paths[] = {"/v1/chat/completions",
+                                        "/v1/completions",
+                                        "/tokenize",
+                                        "/detokenize",
+                                        "/apply-template",
+                                        "/v1/embeddings",
+                                        "/v1/rerank",
+                                        "/v1/responses",
+                                        "/v1/messages",
+                                        "/v1/messages/count_tokens",
+                                        "/api/chat",
+                                        "/api/generate",
+                                        "/api/embed",
+                                        "/api/embeddings",
+                                        "/api/show",
+                                        "/v1/adapters/load",
+                                        "/v1/adapters/unload"};
     if (size == 0) return 0;
     const char *text = (const char *)data + 1;
-    ask(paths[data[0] % 5], "POST", text, size - 1);
+    ask(paths[data[0] % (sizeof paths / sizeof paths[0])], "POST", text, size - 1);
     char host[64] = "";
     memcpy(host, text, size - 1 < 63 ? size - 1 : 63);
     pith_guard_host(the_server()->options, host);

@@ -798,6 +798,37 @@ static void test_tool_calls_obey_their_schema(void **state) {
     check_reply(rules, TEXTS("", "hello", "<tool_cal"), TEXTS(NOW, "<tool_call>"));
 }
 
+/* pith_tool_options.content_schema: what is no call is JSON of the schema. */
+static void test_an_answer_beside_tools_obeys_its_schema(void **state) {
+    static const char schema[] =
+        "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\"}}, "
+        "\"required\": [\"a\"], \"additionalProperties\": false}";
+    (void)state;
+    pith_tool_format format = *format_of("hermes");
+    pith_tool_rules rules = {.format = &format, .content_schema = {schema, sizeof schema - 1}};
+    check_reply(rules, TEXTS("{\"a\": \"x\"}", "{\"a\": \"<tool_call>\"}", GET),
+                TEXTS("", "hello", "{}", "{\"a\": 1}", "{\"a\": \"x\"}" GET, "hello" GET, BAD));
+    rules.choice = PITH_TOOLS_NONE;
+    check_reply(rules, TEXTS("{\"a\": \"x\"}"), TEXTS(GET, "hello"));
+    rules.choice = PITH_TOOLS_AUTO;
+    format.thought_begin = "<think>";
+    format.thought_end = "</think>";
+    check_reply(rules,
+                TEXTS("<think>hm</think>{\"a\": \"x\"}", "{\"a\": \"x\"}", "<think></think>" GET),
+                TEXTS("<think>hm</think>hello", "<think>hm</think>{\"a\": \"x\"}" GET));
+    rules.content_schema = (pith_span){"{\"type\": \"nothing\"}", 19};
+    byte_grammar g = open_tools(tools, rules);
+    assert_null(g.grammar);
+    assert_non_null(strstr(g.error.text, "the answer's schema, #/type"));
+    byte_grammar_close(&g);
+    rules.content_schema = (pith_span){schema, sizeof schema - 1};
+    rules.format = format_of("llama3"); /* its calls are JSON too */
+    g = open_tools(tools, rules);
+    assert_null(g.grammar);
+    assert_int_equal(g.error.status, PITH_ERROR_UNSUPPORTED);
+    byte_grammar_close(&g);
+}
+
 static void test_thoughts_come_before_calls(void **state) {
     (void)state;
     pith_tool_format format = *format_of("hermes");
@@ -1098,6 +1129,7 @@ int main(void) {
         cmocka_unit_test(test_large_schemas_are_compiled),
         cmocka_unit_test(test_tool_calls_obey_their_schema),
         cmocka_unit_test(test_tool_formats),
+        cmocka_unit_test(test_an_answer_beside_tools_obeys_its_schema),
         cmocka_unit_test(test_thoughts_come_before_calls),
         cmocka_unit_test(test_marks_that_are_tokens_are_written_as_tokens),
         cmocka_unit_test(test_formats_are_known_by_templates),
