@@ -429,7 +429,7 @@ def case_nobody_overwrites_anothers_conversation():
         with open(f"{home}/chats/shared.json", encoding="utf-8") as file:
             texts = [message["content"] for message in json.load(file)["messages"][::2]]
         expect(texts == ["aa", "cc"] and b"not overwritten" in said, texts, said)
-        _, said = kept(home, "--resume", "other", lines=["dd", "/fork shared", "/fork mine"])
+        _, said = kept(home, "--resume", "other", lines=["dd", "/fork shared", "/fork mine"], code=1)
         expect("not overwritten" in said and "goes on as 'mine'" in said, said)
         with open(f"{home}/chats/shared.json", encoding="utf-8") as file:
             expect([message["content"] for message in json.load(file)["messages"][::2]] == texts, "/fork overwrote a conversation")

@@ -15,12 +15,6 @@ enum { N = 96, RANK = 64 };
 static const pith_backend_options base_options = {
     .n_threads = 2, .step_limit = 256, .adapter_rank = RANK};
 
-static void fill_tokens(int32_t *tokens, uint32_t n, uint64_t seed) {
-    pith_rng rng;
-    pith_rng_init(&rng, seed);
-    for (uint32_t i = 0; i < n; i++) tokens[i] = (int32_t)(pith_rng_next(&rng) % TOY_VOCAB);
-}
-
 /* ---- Adapters with random values ---- */
 
 typedef struct random_adapter {
@@ -138,16 +132,6 @@ static pith_adapter_set sum_of(const kit *k) {
 
 /* ---- Against the naive plan ---- */
 
-static double distance(const float *logits, const double *expected) {
-    double difference = 0, size = 0;
-    for (uint32_t i = 0; i < TOY_VOCAB; i++) {
-        double d = (double)logits[i] - expected[i];
-        difference += d * d;
-        size += expected[i] * expected[i];
-    }
-    return sqrt(difference / size);
-}
-
 enum { N_NAIVE = 70 }; /* more than a block of KV */
 
 /* [N_NAIVE, TOY_VOCAB] with the set, NULL: without adapters. Freed by the caller. */
@@ -168,7 +152,7 @@ static void expect_naive(kit *k, const pith_adapter_set *set, const double *plai
     int32_t tokens[N_NAIVE];
     const uint32_t batches[] = {40, batch2};
     float *logits = malloc((size_t)N_NAIVE * TOY_VOCAB * sizeof *logits);
-    fill_tokens(tokens, N_NAIVE, 1);
+    toy_fill_tokens(tokens, N_NAIVE, 1);
     double *expected = naive_logits(k, set, tokens), least = HUGE_VAL;
     k->run.adapters[0] = set;
     for (int b = 0; b < 2 && batches[b] > 0; b++) {
@@ -176,9 +160,9 @@ static void expect_naive(kit *k, const pith_adapter_set *set, const double *plai
         toy_prefill(&k->run, tokens, N_NAIVE, batches[b], logits);
         for (uint32_t i = 0; i < N_NAIVE; i++) {
             size_t at = (size_t)i * TOY_VOCAB;
-            double d = distance(logits + at, expected + at);
+            double d = toy_distance(logits + at, expected + at);
             if (!(d < 2e-5)) fail_msg("row %u, batch %u: distance %g", i, batches[b], d);
-            least = fmin(least, distance(logits + at, plain + at));
+            least = fmin(least, toy_distance(logits + at, plain + at));
         }
     }
     if (!(least > 0.02)) fail_msg("the adapters hardly change anything: %g", least);
@@ -193,7 +177,7 @@ static void additions_agree_with_the_naive_plan(void **state) {
     options.full_precision = true;
     kit_open(&k, PITH_LOAD_PACK, pith_cpu_detect(), &options);
     int32_t tokens[N_NAIVE];
-    fill_tokens(tokens, N_NAIVE, 1);
+    toy_fill_tokens(tokens, N_NAIVE, 1);
     pith_adapter_set all = sum_of(&k);
     double *plain = naive_logits(&k, NULL, tokens);
     for (int i = 0; i < 3; i++) expect_naive(&k, &k.set[i], plain, 0);
@@ -204,15 +188,7 @@ static void additions_agree_with_the_naive_plan(void **state) {
 
 /* ---- The exact contract ---- */
 
-typedef struct variant {
-    const char *name;
-    pith_load load;
-    int32_t n_threads;
-    uint32_t batch;
-    const char *tier; /* NULL: the best one */
-} variant;
-
-static const variant variants[] = {
+static const toy_variant variants[] = {
     {"one at a time, 1 thread", PITH_LOAD_PACK, 1, 1, NULL},
     {"one at a time, 2 threads", PITH_LOAD_PACK, 2, 1, NULL},
     {"batches of 2, 3 threads", PITH_LOAD_PACK, 3, 2, NULL},
@@ -236,19 +212,12 @@ static bool is_left_out(size_t i) {
     return test_is_brief() && !variants[i].tier && i % 2 == 1;
 }
 
-static void expect_same(const char *name, const float *a, const float *b, uint32_t n) {
-    for (uint32_t i = 0; i < n * TOY_VOCAB; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a) != 0)
-            fail_msg("%s: row %u logit %u is %.9g, expected %.9g", name, i / TOY_VOCAB,
-                     i % TOY_VOCAB, (double)b[i], (double)a[i]);
-}
-
-static void run_variant(const variant *v, uint32_t features, bool mixed, float *logits) {
+static void run_variant(const toy_variant *v, uint32_t features, bool mixed, float *logits) {
     kit k;
     int32_t tokens[N];
     pith_backend_options options = base_options;
     options.n_threads = v->n_threads;
-    fill_tokens(tokens, N, 3);
+    toy_fill_tokens(tokens, N, 3);
     kit_open(&k, v->load, features, &options);
     pith_adapter_set all = sum_of(&k);
     k.run.adapters[0] = &all;
@@ -269,7 +238,7 @@ static void the_same_bits_everywhere(void **state) {
             continue;
         }
         run_variant(&variants[i], features, false, i ? other : first);
-        if (i) expect_same(variants[i].name, first, other, N);
+        if (i) toy_expect_same(variants[i].name, first, other, N);
     }
     free(first);
     free(other);
@@ -282,7 +251,7 @@ static void fast_rows_take_the_same_additions_in_any_batch(void **state) {
     for (size_t i = 0; !variants[i].tier; i++) {
         if (is_left_out(i)) continue;
         run_variant(&variants[i], pith_cpu_detect(), true, i ? other : first);
-        if (i) expect_same(variants[i].name, first, other, N);
+        if (i) toy_expect_same(variants[i].name, first, other, N);
     }
     free(first);
     free(other);
@@ -352,7 +321,7 @@ static void sequences_with_different_adapters_do_not_see_each_other(void **state
     k.run.adapters[2] = &two;
     const pith_adapter_set *const own[] = {&alone.set[0], NULL, &same};
     float *logits = malloc((size_t)80 * TOY_VOCAB * sizeof *logits);
-    for (uint32_t s = 0; s < TOY_SEQUENCES; s++) fill_tokens(tokens[s], 80, 10 + s);
+    for (uint32_t s = 0; s < TOY_SEQUENCES; s++) toy_fill_tokens(tokens[s], 80, 10 + s);
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t n = 0;
         for (uint32_t s = 0; s < TOY_SEQUENCES; s++)
@@ -366,11 +335,11 @@ static void sequences_with_different_adapters_do_not_see_each_other(void **state
         alone.run.length[0] = 0;
         alone.run.adapters[0] = own[s];
         toy_prefill(&alone.run, tokens[s], length[s] + 3, 256, logits);
-        expect_same(s == 1 ? "without"
-                    : s    ? "two"
-                           : "one",
-                    logits + (size_t)(length[s] + 2) * TOY_VOCAB,
-                    k.run.logits + (size_t)s * TOY_VOCAB, 1);
+        toy_expect_same(s == 1 ? "without"
+                        : s    ? "two"
+                               : "one",
+                        logits + (size_t)(length[s] + 2) * TOY_VOCAB,
+                        k.run.logits + (size_t)s * TOY_VOCAB, 1);
     }
     free(logits);
     kit_close(&k);
@@ -384,13 +353,13 @@ static void an_empty_set_gives_the_bits_of_none(void **state) {
     size_t bytes = (size_t)N * TOY_VOCAB * sizeof(float);
     float *first = malloc(bytes), *other = malloc(bytes);
     pith_adapter_set empty = {.n = 0};
-    fill_tokens(tokens, N, 3);
+    toy_fill_tokens(tokens, N, 3);
     kit_open(&k, PITH_LOAD_PACK, pith_cpu_detect(), &base_options);
     toy_prefill(&k.run, tokens, N, 20, first);
     k.run.length[0] = 0;
     k.run.adapters[0] = &empty;
     toy_prefill(&k.run, tokens, N, 20, other);
-    expect_same("empty", first, other, N);
+    toy_expect_same("empty", first, other, N);
     free(first);
     free(other);
     kit_close(&k);
@@ -404,14 +373,14 @@ static void rows_before_from_are_the_models_alone(void **state) {
     int32_t tokens[N];
     size_t bytes = (size_t)N * TOY_VOCAB * sizeof(float);
     float *plain = malloc(bytes), *parted = malloc(bytes), *stepped = malloc(bytes);
-    fill_tokens(tokens, N, 3);
+    toy_fill_tokens(tokens, N, 3);
     kit_open(&k, PITH_LOAD_PACK, pith_cpu_detect(), &base_options);
     toy_prefill(&k.run, tokens, N, 20, plain);
     k.set[0].from = FROM;
     k.run.adapters[0] = &k.set[0];
     k.run.length[0] = 0;
     toy_prefill(&k.run, tokens, N, 20, parted);
-    expect_same("before", plain, parted, FROM);
+    toy_expect_same("before", plain, parted, FROM);
     assert_memory_not_equal(plain + FROM * TOY_VOCAB, parted + FROM * TOY_VOCAB,
                             TOY_VOCAB * sizeof(float));
     k.run.adapters[0] = NULL;
@@ -420,7 +389,7 @@ static void rows_before_from_are_the_models_alone(void **state) {
     k.set[0].from = 0;
     k.run.adapters[0] = &k.set[0];
     toy_prefill(&k.run, tokens + FROM, N - FROM, 20, stepped + FROM * TOY_VOCAB);
-    expect_same("switched on", stepped, parted, N);
+    toy_expect_same("switched on", stepped, parted, N);
     free(plain);
     free(parted);
     free(stepped);

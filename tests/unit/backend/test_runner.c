@@ -14,23 +14,6 @@ enum { N = 200 };
 
 static const pith_backend_options base_options = {.n_threads = 2, .step_limit = 256};
 
-static void fill_tokens(int32_t *tokens, uint32_t n, uint64_t seed) {
-    pith_rng rng;
-    pith_rng_init(&rng, seed);
-    for (uint32_t i = 0; i < n; i++) tokens[i] = (int32_t)(pith_rng_next(&rng) % TOY_VOCAB);
-}
-
-/* Root mean square of the difference over that of the expected logits. */
-static double distance(const float *logits, const double *expected, uint32_t n) {
-    double difference = 0, size = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        double d = (double)logits[i] - expected[i];
-        difference += d * d;
-        size += expected[i] * expected[i];
-    }
-    return sqrt(difference / size);
-}
-
 typedef struct distances {
     double worst, mean;
 } distances;
@@ -58,7 +41,7 @@ static distances measure(pith_load load, pith_kv_storage storage, bool full_prec
     pith_backend_options options = base_options;
     options.features = features;
     options.full_precision = full_precision;
-    fill_tokens(tokens, N, 1);
+    toy_fill_tokens(tokens, N, 1);
     toy_open(&model, load, storage, features);
     toy_run_open(&run, &model, &options);
     run.mixed = mixed;
@@ -67,7 +50,7 @@ static distances measure(pith_load load, pith_kv_storage storage, bool full_prec
     distances result = {0, 0};
     for (uint32_t i = 0; i < n; i++) {
         size_t at = (size_t)i * TOY_VOCAB;
-        double d = distance(logits + at, expected + at, TOY_VOCAB);
+        double d = toy_distance(logits + at, expected + at);
         if (!(d <= result.worst)) result.worst = d;
         result.mean += d / n;
     }
@@ -99,15 +82,7 @@ static void int8_activations_stay_near_the_naive_plan(void **state) {
 
 /* ---- The exact contract ---- */
 
-typedef struct variant {
-    const char *name;
-    pith_load load;
-    int32_t n_threads;
-    uint32_t batch;
-    const char *tier; /* NULL: the best one */
-} variant;
-
-static const variant variants[] = {
+static const toy_variant variants[] = {
     {"one at a time, 1 thread", PITH_LOAD_PACK, 1, 1, NULL},
     {"one at a time, 2 threads", PITH_LOAD_PACK, 2, 1, NULL},
     {"batches of 2, 2 threads", PITH_LOAD_PACK, 2, 2, NULL},
@@ -136,7 +111,7 @@ enum { ALL_KINDS = 0 };
 enum { ALL_KINDS = 1 };
 #endif
 
-static void run_variant(const variant *v, pith_kv_storage storage, bool mixed,
+static void run_variant(const toy_variant *v, pith_kv_storage storage, bool mixed,
                         const int32_t *tokens, uint32_t features, float *logits) {
     toy model;
     toy_run run;
@@ -151,19 +126,12 @@ static void run_variant(const variant *v, pith_kv_storage storage, bool mixed,
     toy_close(&model);
 }
 
-static void expect_same(const char *name, const float *a, const float *b) {
-    for (uint32_t i = 0; i < N * TOY_VOCAB; i++)
-        if (memcmp(&a[i], &b[i], sizeof *a) != 0)
-            fail_msg("%s: row %u logit %u is %.9g, the first variant gave %.9g", name,
-                     i / TOY_VOCAB, i % TOY_VOCAB, (double)b[i], (double)a[i]);
-}
-
 static void check_contract(pith_kv_storage storage) {
     int32_t tokens[N];
     size_t bytes = (size_t)N * TOY_VOCAB * sizeof(float);
     if (storage != PITH_KV_STORE_F16 && !ALL_KINDS) skip();
     float *first = malloc(bytes), *other = malloc(bytes);
-    fill_tokens(tokens, N, 3);
+    toy_fill_tokens(tokens, N, 3);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         uint32_t features;
         if (variants[i].tier && !ALL_KINDS) continue;
@@ -172,7 +140,7 @@ static void check_contract(pith_kv_storage storage) {
             continue;
         }
         run_variant(&variants[i], storage, false, tokens, features, i ? other : first);
-        if (i) expect_same(variants[i].name, first, other);
+        if (i) toy_expect_same(variants[i].name, first, other, N);
     }
     free(first);
     free(other);
@@ -210,10 +178,10 @@ static void fast_rows_have_the_same_bits_too(void **state) {
         skip();
     }
     float *first = malloc(bytes), *other = malloc(bytes), *exact = malloc(bytes);
-    fill_tokens(tokens, N, 3);
+    toy_fill_tokens(tokens, N, 3);
     for (size_t i = 0; i < sizeof variants / sizeof *variants && !variants[i].tier; i++) {
         run_variant(&variants[i], PITH_KV_STORE_F16, true, tokens, features, i ? other : first);
-        if (i) expect_same(variants[i].name, first, other);
+        if (i) toy_expect_same(variants[i].name, first, other, N);
     }
     run_variant(&variants[0], PITH_KV_STORE_F16, false, tokens, features, exact);
     for (uint32_t i = 0; i < N * TOY_VOCAB; i++) {
@@ -243,7 +211,7 @@ static void shared_out_pages_give_the_same_bits(void **state) {
     pith_backend_options options = base_options;
     options.features = features;
     options.n_threads = 3;
-    fill_tokens(tokens, LONG, 5);
+    toy_fill_tokens(tokens, LONG, 5);
     toy_open(&model, PITH_LOAD_PACK, PITH_KV_STORE_F16, features);
     toy_run_open(&run, &model, &options);
     for (int i = 0; i < 4; i++) {
@@ -275,7 +243,7 @@ static void sequences_in_a_step_do_not_see_each_other(void **state) {
     toy_run_open(&together, &model, &options);
     toy_run_open(&alone, &model, &options);
     float *logits = malloc((size_t)80 * TOY_VOCAB * sizeof *logits);
-    for (uint32_t s = 0; s < TOY_SEQUENCES; s++) fill_tokens(tokens[s], 80, 10 + s);
+    for (uint32_t s = 0; s < TOY_SEQUENCES; s++) toy_fill_tokens(tokens[s], 80, 10 + s);
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t n = 0;
         for (uint32_t s = 0; s < TOY_SEQUENCES; s++)

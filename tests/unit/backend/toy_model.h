@@ -367,4 +367,39 @@ static inline void toy_prefill(toy_run *run, const int32_t *tokens, uint32_t n, 
     }
 }
 
+/* ---- Ways to compute the same ---- */
+
+static inline void toy_fill_tokens(int32_t *tokens, uint32_t n, uint64_t seed) {
+    pith_rng rng;
+    pith_rng_init(&rng, seed);
+    for (uint32_t i = 0; i < n; i++) tokens[i] = (int32_t)(pith_rng_next(&rng) % TOY_VOCAB);
+}
+
+typedef struct toy_variant {
+    const char *name;
+    pith_load load;
+    int32_t n_threads;
+    uint32_t batch;
+    const char *tier; /* NULL: the best one */
+} toy_variant;
+
+/* n rows of logits to the bit. */
+static inline void toy_expect_same(const char *name, const float *a, const float *b, uint32_t n) {
+    for (uint32_t i = 0; i < n * TOY_VOCAB; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0)
+            fail_msg("%s: row %u logit %u is %.9g, expected %.9g", name, i / TOY_VOCAB,
+                     i % TOY_VOCAB, (double)b[i], (double)a[i]);
+}
+
+/* Root mean square of the difference over that of the expected logits of a row. */
+static inline double toy_distance(const float *logits, const double *expected) {
+    double difference = 0, size = 0;
+    for (uint32_t i = 0; i < TOY_VOCAB; i++) {
+        double d = (double)logits[i] - expected[i];
+        difference += d * d;
+        size += expected[i] * expected[i];
+    }
+    return sqrt(difference / size);
+}
+
 #endif

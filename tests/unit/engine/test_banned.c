@@ -10,12 +10,10 @@
 
 #include <cmocka.h>
 
-#include "cpu/cpu.h"
-#include "engine/reply.h"
 #include "sample/grammar.h"
 #include "sample/sampler_internal.h"
 #include "support/brief.h"
-#include "support/changed_model.h"
+#include "support/open_engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,60 +22,30 @@ enum { N_CTX = 192, N_SESSIONS = 4, N_TOKENS = 40, MOST_TEXT = 8 * N_CTX };
 
 static const char *const goldens[] = {"gemma3.gguf", "llama-q4_0.gguf", NULL};
 
-typedef struct fixture {
-    pith_model *model;
-    pith_engine *engine;
-    pith_session *sessions[N_SESSIONS];
-    pith_sampler *samplers[N_SESSIONS];
-} fixture;
-
 static int32_t n_ctx = N_CTX;
 
-static void open_fixture(fixture *f, const char *golden, float temperature) {
+static void open_fixture(session_group *f, const char *golden, float temperature) {
     char path[1024];
-    pith_gguf *gguf = NULL;
-    uint32_t features = 0;
-    pith_error error = {0};
-    pith_engine_options options = {.size = sizeof options,
-                                   .n_ctx = n_ctx,
-                                   .n_threads = 1,
-                                   .n_sessions = N_SESSIONS,
-                                   .step_limit = 32,
-                                   .exact = true};
-    *f = (fixture){0};
-    assert_int_equal(pith_cpu_features(&features, &error), PITH_OK);
-    assert_int_equal(pith_gguf_open_path(strchr(golden, '/') ? golden : golden_path(golden, path),
-                                         &gguf, &error),
-                     PITH_OK);
-    assert_int_equal(pith_model_load(gguf, NULL, features, &f->model, &error), PITH_OK);
-    if (f->model->hparams.n_ctx_train < (uint32_t)n_ctx)
-        f->model->hparams.n_ctx_train = (uint32_t)n_ctx;
-    assert_int_equal(pith_engine_open(f->model, &options, &f->engine, &error), PITH_OK);
-    for (int i = 0; i < N_SESSIONS; i++) {
-        pith_sampler_options sampling = {.size = sizeof sampling,
-                                         .temperature = temperature,
-                                         .repeat_penalty = temperature > 0 ? 1.1f : 0,
-                                         .xtc_probability = temperature > 0 ? 0.3f : 0,
-                                         .seed = (uint64_t)i + 1};
-        assert_int_equal(pith_session_open(f->engine, &f->sessions[i], &error), PITH_OK);
-        assert_int_equal(
-            pith_sample_new((int32_t)f->model->hparams.n_vocab, &sampling, &f->samplers[i], &error),
-            PITH_OK);
-    }
-}
-
-static void close_fixture(fixture *f) {
-    for (int i = 0; i < N_SESSIONS; i++) pith_sample_free(f->samplers[i]);
-    pith_engine_close(f->engine);
-    pith_model_drop_trie(f->model);
-    pith_model_free(f->model);
+    pith_model *model = open_model_at(strchr(golden, '/') ? golden : golden_path(golden, path));
+    if (model->hparams.n_ctx_train < (uint32_t)n_ctx) model->hparams.n_ctx_train = (uint32_t)n_ctx;
+    *f = open_group(model, (pith_engine_options){.n_ctx = n_ctx,
+                                                 .n_threads = 1,
+                                                 .n_sessions = N_SESSIONS,
+                                                 .step_limit = 32,
+                                                 .exact = true});
+    for (int i = 0; i < N_SESSIONS; i++)
+        f->samplers[i] = open_sampler(
+            model, (pith_sampler_options){.temperature = temperature,
+                                          .repeat_penalty = temperature > 0 ? 1.1f : 0,
+                                          .xtc_probability = temperature > 0 ? 0.3f : 0,
+                                          .seed = (uint64_t)i + 1});
 }
 
 static size_t more; /* tokens of every prompt */
 
 static size_t prompt_of(int which, int32_t *ids) {
     size_t n = 9 + (size_t)which * 11 + more;
-    for (size_t i = 0; i < n; i++) ids[i] = (int32_t)(60 + (i * 7 + (size_t)which * 31) % 50);
+    fill_prompt(ids, n, which);
     return n;
 }
 
@@ -121,7 +89,7 @@ static pith_generate_options plain(told *t) {
                                    .logprobs_user = t};
 }
 
-static pith_reply *start(fixture *f, int which, const pith_generate_options *options) {
+static pith_reply *start(session_group *f, int which, const pith_generate_options *options) {
     int32_t ids[N_CTX];
     pith_reply *reply = NULL;
     pith_error error = {0};
@@ -132,15 +100,14 @@ static pith_reply *start(fixture *f, int which, const pith_generate_options *opt
     return reply;
 }
 
-/* Steps of any rows take the same: guesses are made however fast the machine is. */
-static void advance(fixture *f) {
-    for (int i = 1; i <= PITH_PACE_ROWS; i++) f->engine->pace.ns[i] = 1e9;
-    pith_engine_advance(f->engine);
+static void advance(session_group *f) {
+    advance_evenly(f->engine);
 }
 
 static size_t n_emptied; /* times that KV of a reply's prompt was gone */
 
-static pith_status finish(fixture *f, pith_reply *reply, pith_generation *made, pith_error *error) {
+static pith_status finish(session_group *f, pith_reply *reply, pith_generation *made,
+                          pith_error *error) {
     while (!pith_reply_is_made(reply)) {
         advance(f);
         n_emptied += pith_kv_sequence_length(reply->session->kv) == 0;
@@ -153,7 +120,8 @@ static pith_status finish(fixture *f, pith_reply *reply, pith_generation *made, 
 /* ---- A plain search ---- */
 
 /* The text of ids and where the bytes of each begin; [n + 1] begins. */
-static void text_of(const fixture *f, const int32_t *ids, size_t n, char *text, size_t *begins) {
+static void text_of(const session_group *f, const int32_t *ids, size_t n, char *text,
+                    size_t *begins) {
     pith_detok detok;
     size_t size = 0;
     pith_detok_init(&detok, f->model->tokenizer, true);
@@ -221,7 +189,8 @@ static void bring(pith_session *session, const int32_t *prompt, size_t n_prompt,
 }
 
 /* The greedy reply, token by token, each text looked through as a whole. */
-static void search(fixture *f, int which, const char *const *banned, size_t n_banned, found *out) {
+static void search(session_group *f, int which, const char *const *banned, size_t n_banned,
+                   found *out) {
     static pair bans[4096];
     size_t begins[N_CTX + 1], n = 0, n_bans = 0;
     int32_t prompt[N_CTX];
@@ -270,7 +239,7 @@ static size_t strings_of(const char *text, size_t size, size_t stride, char (*ou
 }
 
 /* Replies to prompt `which` without and with guesses are what the search found. */
-static void compare(fixture *f, int which, const char *const *banned, size_t n,
+static void compare(session_group *f, int which, const char *const *banned, size_t n,
                     const found *expected, pith_generation sums[2]) {
     for (int draft = PITH_DRAFT_OFF; draft <= PITH_DRAFT_NGRAM; draft++) {
         static told t;
@@ -302,7 +271,7 @@ static void a_plain_search_finds_the_same(void **state) {
     pith_generation sums[2] = {{0}};
     (void)state;
     for (int g = 0; goldens[g]; g++) {
-        fixture f;
+        session_group f;
         open_fixture(&f, goldens[g], 0);
         for (int which = 0; which < N_SESSIONS; which += test_is_brief() ? 2 : 1) {
             static found free_text, expected;
@@ -316,7 +285,7 @@ static void a_plain_search_finds_the_same(void **state) {
                 if (!expected.is_stuck) compare(&f, which, banned, n, &expected, sums);
             }
         }
-        close_fixture(&f);
+        close_group(&f);
     }
     print_message("%zu replies, %zu returns, %zu guesses right\n", sums->n_predicted,
                   sums->n_rewinds, sums->n_draft_accepted);
@@ -327,7 +296,7 @@ static void a_plain_search_finds_the_same(void **state) {
 static void words_too(void **state) {
     const char *folder = getenv("PITH_TEST_MODELS");
     char path[1024];
-    fixture f;
+    session_group f;
     pith_generation sums[2] = {{0}};
     (void)state;
     snprintf(path, sizeof path, "%s/smollm2-135m-q4_1.gguf", folder ? folder : "");
@@ -349,7 +318,7 @@ static void words_too(void **state) {
             if (!expected.is_stuck) compare(&f, which, banned, n, &expected, sums);
         }
     }
-    close_fixture(&f);
+    close_group(&f);
     print_message("%zu replies, %zu returns, %zu guesses right\n", sums->n_predicted,
                   sums->n_rewinds, sums->n_draft_accepted);
     assert_true(sums->n_rewinds > 10);
@@ -364,7 +333,7 @@ static void windows_are_read_again(void **state) {
     }; /* the position that no longer sees a block */
     pith_generation sums[2] = {{0}};
     (void)state;
-    fixture f;
+    session_group f;
     open_fixture(&f, goldens[0], 0);
     n_emptied = 0;
     for (more = 94; more < 124; more++) {
@@ -382,7 +351,7 @@ static void windows_are_read_again(void **state) {
         if (!expected.is_stuck) compare(&f, 0, banned, 1, &expected, sums);
     }
     more = 0;
-    close_fixture(&f);
+    close_group(&f);
     print_message("%zu replies, %zu returns, %zu times read again\n", sums->n_predicted,
                   sums->n_rewinds, n_emptied);
     assert_true(n_emptied > 2);
@@ -398,7 +367,7 @@ typedef struct sampled {
 
 static void sample(const char *golden, int which, pith_draft draft,
                    const pith_generate_options *given, sampled *out) {
-    fixture f;
+    session_group f;
     open_fixture(&f, golden, 0.7f);
     pith_generate_options options = plain(&out->t);
     options.banned = given->banned, options.n_banned = given->n_banned;
@@ -418,7 +387,7 @@ static void sample(const char *golden, int which, pith_draft draft,
     pith_session_cut(session, 0);
     assert_int_equal(finish(&f, start(&f, which, &options), &second, NULL), PITH_OK);
     memcpy(out->next, session->ids + session->length - 8, sizeof out->next);
-    close_fixture(&f);
+    close_group(&f);
 }
 
 static void assert_same(const sampled *a, const sampled *b) {
@@ -491,7 +460,7 @@ static void max_tokens_counts_what_stays(void **state) {
 static void the_same_beside_others(void **state) {
     (void)state;
     for (int g = 0; goldens[g]; g++) {
-        fixture f;
+        session_group f;
         static sampled expected[N_SESSIONS];
         static told t[N_SESSIONS];
         static char strings[N_SESSIONS][5][8];
@@ -521,7 +490,7 @@ static void the_same_beside_others(void **state) {
             n_rewinds += made.n_rewinds;
         }
         assert_true(n_rewinds > 5);
-        close_fixture(&f);
+        close_group(&f);
     }
 }
 
@@ -531,7 +500,7 @@ enum { LONG = 150 };
 
 static pith_status fail_with(const char *const *banned, size_t n, const char *gbnf,
                              pith_error *error, told *t) {
-    fixture f;
+    session_group f;
     pith_generation made;
     pith_grammar *grammar = NULL;
     pith_generate_options options = plain(t);
@@ -551,7 +520,7 @@ static pith_status fail_with(const char *const *banned, size_t n, const char *gb
     options.max_tokens = LONG;
     pith_status status = finish(&f, start(&f, 0, &options), &made, error);
     pith_grammar_drop(grammar);
-    close_fixture(&f);
+    close_group(&f);
     return status;
 }
 
@@ -613,7 +582,7 @@ static void what_waits_is_bounded(void **state) {
     enum { BOS = 256 };
     static told t;
     static const char *const banned[] = {"ab"};
-    fixture f;
+    session_group f;
     pith_generation made;
     pith_logit_bias bias = {'a', 1e6f};
     pith_sampler_options sampling = {.size = sizeof sampling, .biases = &bias, .n_biases = 1};
@@ -649,7 +618,7 @@ static void what_waits_is_bounded(void **state) {
     assert_int_equal(made.stop, PITH_STOP_LENGTH);
     assert_true(strncmp(t.text, "accc", 4) == 0);
     assert_int_equal(t.n_ids, options.max_tokens);
-    close_fixture(&f);
+    close_group(&f);
 }
 
 int main(void) {

@@ -10,63 +10,33 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cpu/cpu.h"
-#include "engine/reply.h"
-#include "support/changed_model.h"
+#include "support/open_engine.h"
 
 enum { N_CTX = 160, N_SESSIONS = 6, N_TOKENS = 24 };
 
 static const char *const goldens[] = {"gemma3.gguf", "llama-q4_0.gguf", NULL};
 
-typedef struct fixture {
-    pith_model *model;
-    pith_engine *engine;
-    pith_session *sessions[N_SESSIONS];
-    pith_sampler *samplers[N_SESSIONS];
-} fixture;
-
-static void open_fixture(fixture *f, const char *golden, float temperature) {
-    char path[1024];
-    pith_gguf *gguf = NULL;
-    uint32_t features = 0;
-    pith_error error = {0};
-    pith_engine_options options = {.size = sizeof options,
-                                   .n_ctx = N_CTX,
-                                   .n_threads = 2,
-                                   .n_sessions = N_SESSIONS,
-                                   .step_limit = 16,
-                                   .exact = true};
-    *f = (fixture){0};
-    assert_int_equal(pith_cpu_features(&features, &error), PITH_OK);
-    assert_int_equal(pith_gguf_open_path(golden_path(golden, path), &gguf, &error), PITH_OK);
-    assert_int_equal(pith_model_load(gguf, NULL, features, &f->model, &error), PITH_OK);
-    assert_int_equal(pith_engine_open(f->model, &options, &f->engine, &error), PITH_OK);
-    for (int i = 0; i < N_SESSIONS; i++) {
-        pith_sampler_options sampling = {.size = sizeof sampling,
-                                         .temperature = temperature,
-                                         .repeat_penalty = temperature > 0 ? 1.1f : 0,
-                                         .seed = (uint64_t)i + 1};
-        assert_int_equal(pith_session_open(f->engine, &f->sessions[i], &error), PITH_OK);
-        assert_int_equal(
-            pith_sample_new((int32_t)f->model->hparams.n_vocab, &sampling, &f->samplers[i], &error),
-            PITH_OK);
-    }
-}
-
-static void close_fixture(fixture *f) {
-    for (int i = 0; i < N_SESSIONS; i++) pith_sample_free(f->samplers[i]);
-    pith_engine_close(f->engine);
-    pith_model_free(f->model);
+static void open_fixture(session_group *f, const char *golden, float temperature) {
+    *f = open_group(open_golden(golden), (pith_engine_options){.n_ctx = N_CTX,
+                                                               .n_threads = 2,
+                                                               .n_sessions = N_SESSIONS,
+                                                               .step_limit = 16,
+                                                               .exact = true});
+    for (int i = 0; i < N_SESSIONS; i++)
+        f->samplers[i] = open_sampler(
+            f->model, (pith_sampler_options){.temperature = temperature,
+                                             .repeat_penalty = temperature > 0 ? 1.1f : 0,
+                                             .seed = (uint64_t)i + 1});
 }
 
 /* Prompts of different lengths (11, 24, 37, ...) that share no beginning. */
 static size_t prompt_of(int which, int32_t *ids) {
     size_t n = 11 + (size_t)which * 13;
-    for (size_t i = 0; i < n; i++) ids[i] = (int32_t)(60 + (i * 7 + (size_t)which * 31) % 50);
+    fill_prompt(ids, n, which);
     return n;
 }
 
-static pith_reply *start(fixture *f, int session, int which, pith_generate_options options) {
+static pith_reply *start(session_group *f, int session, int which, pith_generate_options options) {
     int32_t ids[N_CTX];
     pith_reply *reply = NULL;
     pith_error error = {0};
@@ -79,7 +49,7 @@ static pith_reply *start(fixture *f, int session, int which, pith_generate_optio
     return reply;
 }
 
-static pith_generation finish(fixture *f, pith_reply *reply) {
+static pith_generation finish(session_group *f, pith_reply *reply) {
     pith_generation made;
     while (!pith_reply_is_made(reply)) pith_engine_advance(f->engine);
     assert_int_equal(pith_reply_outcome(reply, &made, NULL), PITH_OK);
@@ -91,12 +61,12 @@ static const pith_generate_options plain = {.max_tokens = N_TOKENS, .draft = PIT
 
 /* The reply to prompt `which` alone, with the sampler of session `which`. */
 static void alone(const char *golden, float temperature, int which, int32_t *made) {
-    fixture f;
+    session_group f;
     open_fixture(&f, golden, temperature);
     finish(&f, start(&f, which, which, plain));
     const pith_session *session = f.sessions[which];
     memcpy(made, session->ids + session->length - N_TOKENS, N_TOKENS * sizeof *made);
-    close_fixture(&f);
+    close_group(&f);
 }
 
 static void assert_last(const pith_session *session, const int32_t *made) {
@@ -110,7 +80,7 @@ static void together_as_alone(void **state) {
             float temperature = hot ? 0.9f : 0;
             int32_t expected[N_SESSIONS][N_TOKENS];
             pith_reply *replies[N_SESSIONS];
-            fixture f;
+            session_group f;
             for (int i = 0; i < N_SESSIONS; i++) alone(goldens[g], temperature, i, expected[i]);
             open_fixture(&f, goldens[g], temperature);
             for (int i = 0; i < N_SESSIONS; i++) { /* each joins some steps after the other */
@@ -124,13 +94,13 @@ static void together_as_alone(void **state) {
                 assert_last(f.sessions[i], expected[i]);
             }
             assert_int_equal(f.engine->n_replies, 0);
-            close_fixture(&f);
+            close_group(&f);
         }
     }
 }
 
 static void no_reply_waits_for_a_prompt(void **state) {
-    fixture f;
+    session_group f;
     pith_generation made;
     (void)state;
     open_fixture(&f, goldens[0], 0);
@@ -146,12 +116,12 @@ static void no_reply_waits_for_a_prompt(void **state) {
     assert_int_equal(pith_reply_outcome(first, &made, NULL), PITH_OK);
     pith_reply_close(first);
     for (int i = 1; i < N_SESSIONS; i++) finish(&f, others[i]);
-    close_fixture(&f);
+    close_group(&f);
 }
 
 /* More replies than a step has rows: all get on, in turn. */
 static void a_small_step_goes_round(void **state) {
-    fixture f;
+    session_group f;
     pith_reply *replies[N_SESSIONS];
     int32_t expected[N_SESSIONS][N_TOKENS];
     (void)state;
@@ -165,11 +135,11 @@ static void a_small_step_goes_round(void **state) {
         finish(&f, replies[i]);
         assert_last(f.sessions[i], expected[i]);
     }
-    close_fixture(&f);
+    close_group(&f);
 }
 
 static void leaving_disturbs_nobody(void **state) {
-    fixture f;
+    session_group f;
     int32_t expected[N_TOKENS];
     pith_generation made;
     (void)state;
@@ -192,11 +162,11 @@ static void leaving_disturbs_nobody(void **state) {
     assert_int_equal(finish(&f, cancelled).stop, PITH_STOP_CANCELLED);
     finish(&f, stays);
     assert_last(f.sessions[2], expected);
-    close_fixture(&f);
+    close_group(&f);
 }
 
 static void late_replies_end(void **state) {
-    fixture f;
+    session_group f;
     pith_generate_options options = plain;
     (void)state;
     open_fixture(&f, goldens[0], 0);
@@ -206,14 +176,14 @@ static void late_replies_end(void **state) {
     assert_int_equal(made.n_predicted, 0);
     options.deadline_ms = 1e9;
     assert_int_equal(finish(&f, start(&f, 0, 4, options)).stop, PITH_STOP_LENGTH);
-    close_fixture(&f);
+    close_group(&f);
 }
 
 /* A prompt that another session has read, and a fork, go on with the same bits. */
 static void shared_beginnings(void **state) {
     (void)state;
     for (int g = 0; goldens[g]; g++) {
-        fixture f;
+        session_group f;
         int32_t expected[N_TOKENS];
         pith_session *fork;
         alone(goldens[g], 0, 2, expected);
@@ -230,7 +200,7 @@ static void shared_beginnings(void **state) {
         assert_int_equal(pith_session_feed(f.sessions[0], NULL, 0, NULL, NULL), PITH_OK);
         assert_memory_equal(fork->logits, f.sessions[0]->logits,
                             f.model->hparams.n_vocab * sizeof *fork->logits);
-        close_fixture(&f);
+        close_group(&f);
     }
 }
 
@@ -244,7 +214,7 @@ static void guesses_change_nothing(void **state) {
     (void)state;
     for (int g = 0; goldens[g]; g++) {
         for (int i = 0; i < 2 * N_SESSIONS; i++) {
-            fixture f;
+            session_group f;
             int32_t expected[N_TOKENS];
             int which = i / 2;
             float temperature = i % 2 ? 0.3f : 0;
@@ -261,7 +231,7 @@ static void guesses_change_nothing(void **state) {
             assert_last(f.sessions[which], expected);
             assert_int_equal(pith_kv_sequence_length(f.sessions[which]->kv),
                              f.sessions[which]->length - 1);
-            close_fixture(&f);
+            close_group(&f);
         }
     }
     assert_true(n_drafted > n_accepted && n_accepted > 0);
@@ -275,7 +245,7 @@ static int stop_at_call(void *user, int32_t id, const char *text, size_t size) {
 
 /* Two replies of one sampler, the first stopped at its n-th token: ids of the second. */
 static void after_a_stop(int which, int n, pith_draft draft, int32_t *made) {
-    fixture f;
+    session_group f;
     pith_generate_options options = plain;
     open_fixture(&f, goldens[0], 0.4f);
     make_rows_free(f.engine);
@@ -288,7 +258,7 @@ static void after_a_stop(int which, int n, pith_draft draft, int32_t *made) {
     finish(&f, start(&f, which, (which + 1) % N_SESSIONS, options));
     const pith_session *session = f.sessions[which];
     memcpy(made, session->ids + session->length - N_TOKENS, N_TOKENS * sizeof *made);
-    close_fixture(&f);
+    close_group(&f);
 }
 
 /* Tokens that were drawn behind the end of a reply have taken no random numbers. */
@@ -306,7 +276,7 @@ static void a_stop_leaves_the_sampler_as_without_guesses(void **state) {
 
 /* The model guesses for itself: nearly every guess is right, and the reply the same. */
 static void a_model_guesses(void **state) {
-    fixture f, draft;
+    session_group f, draft;
     int32_t expected[N_TOKENS];
     pith_generate_options options = plain;
     (void)state;
@@ -323,14 +293,14 @@ static void a_model_guesses(void **state) {
         assert_last(f.sessions[1], expected);
     }
     assert_true(made.n_draft_accepted > 0);
-    close_fixture(&draft);
-    close_fixture(&f);
+    close_group(&draft);
+    close_group(&f);
 }
 
 /* What the model's guesses take is neither part of a step's time nor counted twice: more would
  * switch off a model that gains. */
 static void time_is_counted_once(void **state) {
-    fixture f, draft;
+    session_group f, draft;
     pith_generate_options options = plain;
     (void)state;
     open_fixture(&f, goldens[0], 0);
@@ -348,12 +318,12 @@ static void time_is_counted_once(void **state) {
     spent += reply->drafter.spent_ns;
     assert_true(spent > 0 && spent <= (double)(pith_clock_ns() - begun));
     pith_reply_close(reply);
-    close_fixture(&draft);
-    close_fixture(&f);
+    close_group(&draft);
+    close_group(&f);
 }
 
 static void another_vocabulary_is_refused(void **state) {
-    fixture f, other;
+    session_group f, other;
     int32_t ids[N_CTX];
     pith_reply *reply = NULL;
     pith_error error = {0};
@@ -373,13 +343,13 @@ static void another_vocabulary_is_refused(void **state) {
         pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
         PITH_ERROR_ARGUMENT);
     assert_non_null(strstr(error.text, "same engine"));
-    close_fixture(&other);
-    close_fixture(&f);
+    close_group(&other);
+    close_group(&f);
 }
 
 /* Also where a draft of the same model was accepted before. */
 static void a_busy_draft_is_refused(void **state) {
-    fixture f, draft;
+    session_group f, draft;
     int32_t ids[N_CTX];
     pith_reply *reply = NULL;
     pith_error error = {0};
@@ -402,13 +372,13 @@ static void a_busy_draft_is_refused(void **state) {
         pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
         PITH_ERROR_ARGUMENT);
     assert_non_null(strstr(error.text, "same engine"));
-    close_fixture(&draft);
-    close_fixture(&f);
+    close_group(&draft);
+    close_group(&f);
 }
 
 /* ---- Overflow ---- */
 
-static int32_t largest(const fixture *f, const pith_session *session) {
+static int32_t largest(const session_group *f, const pith_session *session) {
     int32_t best = 0;
     for (int32_t id = 1; id < (int32_t)f->model->hparams.n_vocab; id++)
         if (session->logits[id] > session->logits[best]) best = id;
@@ -421,7 +391,7 @@ static void a_shift_goes_on_with_what_stays(void **state) {
     int32_t ids[N_CTX], told[MADE];
     (void)state;
     for (int g = 0; goldens[g]; g++) {
-        fixture f;
+        session_group f;
         pith_generate_options options = plain;
         size_t n = prompt_of(3, ids), n_dropped = 0;
         open_fixture(&f, goldens[g], 0);
@@ -457,12 +427,12 @@ static void a_shift_goes_on_with_what_stays(void **state) {
             assert_int_equal(session->length, n);
             assert_memory_equal(session->ids, ids, n * sizeof *ids);
         }
-        close_fixture(&f);
+        close_group(&f);
     }
 }
 
 static void long_prompts(void **state) {
-    fixture f;
+    session_group f;
     enum { LONG = 3 * N_CTX };
     int32_t ids[LONG];
     pith_reply *reply = NULL;
@@ -489,14 +459,14 @@ static void long_prompts(void **state) {
     assert_memory_equal(session->ids, ids, 30 * sizeof *ids);
     size_t last = N_CTX - N_TOKENS - 30;
     assert_memory_equal(session->ids + 30, ids + LONG - last, last * sizeof *ids);
-    close_fixture(&f);
+    close_group(&f);
 }
 
 /* Contexts of a few tokens: every reply ends. */
 static void tiny_contexts_shift_or_end(void **state) {
     (void)state;
     for (uint32_t n_ctx = 1; n_ctx <= 9; n_ctx++) {
-        fixture f;
+        session_group f;
         int32_t ids[N_CTX];
         pith_reply *reply = NULL;
         pith_error error = {0};
@@ -514,7 +484,7 @@ static void tiny_contexts_shift_or_end(void **state) {
         bool ended = made.stop == PITH_STOP_CONTEXT || made.n_predicted == N_TOKENS;
         assert_true(ended);
         assert_true(n_ctx < 4 || made.n_predicted == N_TOKENS);
-        close_fixture(&f);
+        close_group(&f);
     }
 }
 

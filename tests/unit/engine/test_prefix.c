@@ -18,11 +18,10 @@
 #include "base/folder.h"
 #include "base/output.h"
 #include "base/source.h"
-#include "cpu/cpu.h"
 #include "engine/prefix.h"
 #include "engine/prefix_index.h"
-#include "engine/reply.h"
-#include "support/changed_model.h"
+#include "support/cache_folder.h"
+#include "support/open_engine.h"
 
 #if !defined(_WIN32)
 #include <fcntl.h>
@@ -34,21 +33,9 @@ enum { N_CTX = 500, N_TOKENS = 6 };
 
 /* ---- Folders ---- */
 
-static char folder[1100];
-
-static bool remove_one(void *user, const char *name) {
-    char path[1400];
-    (void)user;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    pith_file_remove(path);
-    return true;
-}
-
 static int clean_folder(void **state) {
-    char base[1024];
     (void)state;
-    snprintf(folder, sizeof folder, "%s", scratch_path("test_prefix.cache", base));
-    (void)pith_folder_each(folder, remove_one, NULL, NULL);
+    empty_folder("test_prefix");
     return 0;
 }
 
@@ -163,25 +150,16 @@ static const char *model_path(const kind *k, char path[1024]) {
 
 static void open_with(fixture *f, const kind *k, const pith_engine_options *more) {
     char path[1024];
-    pith_gguf *gguf = NULL;
-    uint32_t features = 0;
-    pith_error error = {0};
     pith_engine_options options = *more;
-    options.size = sizeof options;
     options.n_ctx = N_CTX;
     options.n_threads = 1;
     options.kv_type = k->kv;
     options.exact = k->exact;
     if (!options.step_limit) options.step_limit = 48;
-    *f = (fixture){0};
-    assert_int_equal(pith_cpu_features(&features, &error), PITH_OK);
-    assert_int_equal(pith_gguf_open_path(model_path(k, path), &gguf, &error), PITH_OK);
-    assert_int_equal(pith_model_load(gguf, NULL, features, &f->model, &error), PITH_OK);
-    if (pith_engine_open(f->model, &options, &f->engine, &error) != PITH_OK)
-        fail_msg("%s", error.text);
-    assert_int_equal(pith_session_open(f->engine, &f->session, &error), PITH_OK);
-    assert_int_equal(pith_sample_new((int32_t)f->model->hparams.n_vocab, NULL, &f->sampler, &error),
-                     PITH_OK);
+    *f = (fixture){.model = open_model_at(model_path(k, path))};
+    f->engine = open_engine_as(f->model, options);
+    f->session = open_session(f->engine);
+    f->sampler = open_sampler(f->model, (pith_sampler_options){0});
 }
 
 static void open_fixture(fixture *f, const kind *k, const char *cache) {

@@ -14,25 +14,13 @@
 #include "base/source.h"
 #include "engine/engine.h"
 #include "engine/prefix_index.h"
-#include "support/changed_model.h"
+#include "support/cache_folder.h"
 
 enum { KEY = 5, ENTRY_BYTES = 1000 };
 
-static char folder[1100];
-
-static bool remove_one(void *user, const char *name) {
-    char path[1400];
-    (void)user;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    pith_file_remove(path);
-    return true;
-}
-
 static int clean_folder(void **state) {
-    char base[1024];
     (void)state;
-    snprintf(folder, sizeof folder, "%s", scratch_path("test_prefix_index.cache", base));
-    (void)pith_folder_each(folder, remove_one, NULL, NULL);
+    empty_folder("test_prefix_index");
     return 0;
 }
 

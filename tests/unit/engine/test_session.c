@@ -10,63 +10,25 @@
 
 #include <cmocka.h>
 
-#include "cpu/cpu.h"
-#include "engine/engine.h"
 #include "kernel/kernel.h"
-#include "support/changed_model.h"
+#include "support/open_engine.h"
 
 enum { N_CTX = 256, MAX_VOCAB = 512 };
 
-static pith_model *open_model(const char *name) {
-    char path[1024];
-    pith_gguf *gguf = NULL;
-    pith_model *model = NULL;
-    pith_error error = {0};
-    uint32_t features = 0;
-    assert_int_equal(pith_cpu_features(&features, &error), PITH_OK);
-    if (pith_gguf_open_path(golden_path(name, path), &gguf, &error) != PITH_OK ||
-        pith_model_load(gguf, NULL, features, &model, &error) != PITH_OK) {
-        fail_msg("%s: %s", path, error.text);
-    }
-    return model;
-}
-
-static pith_engine *open_engine_as(const pith_model *model, int32_t step_limit, int32_t n_sessions,
-                                   bool exact) {
-    pith_engine_options options = {.size = sizeof options,
-                                   .n_ctx = N_CTX,
-                                   .n_sessions = n_sessions,
-                                   .n_threads = 2,
-                                   .step_limit = step_limit,
-                                   .exact = exact};
-    pith_engine *engine = NULL;
-    pith_error error = {0};
-    if (pith_engine_open(model, &options, &engine, &error) != PITH_OK) fail_msg("%s", error.text);
-    return engine;
-}
-
 static pith_engine *open_engine(const pith_model *model, int32_t step_limit, int32_t n_sessions) {
-    return open_engine_as(model, step_limit, n_sessions, true);
+    return open_engine_as(model, (pith_engine_options){.n_ctx = N_CTX,
+                                                       .n_sessions = n_sessions,
+                                                       .n_threads = 2,
+                                                       .step_limit = step_limit,
+                                                       .exact = true});
 }
 
-static pith_session *open_session(pith_engine *engine) {
-    pith_session *session = NULL;
-    assert_int_equal(pith_session_open(engine, &session, NULL), PITH_OK);
-    return session;
-}
-
-/* The i-th token of the text that all tests read. */
-static int32_t token(size_t i) {
-    return (int32_t)((i * 37 + i / 5) % 250);
-}
-
-static void feed(pith_session *session, size_t from, size_t to) {
-    int32_t ids[N_CTX];
-    pith_error error = {0};
-    for (size_t i = from; i < to; i++) ids[i - from] = token(i);
-    if (pith_session_feed(session, ids, to - from, NULL, &error) != PITH_OK) {
-        fail_msg("%s", error.text);
-    }
+/* With fast rows. */
+static pith_engine *open_fast(const pith_model *model, int32_t step_limit, int32_t n_sessions) {
+    return open_engine_as(model, (pith_engine_options){.n_ctx = N_CTX,
+                                                       .n_sessions = n_sessions,
+                                                       .n_threads = 2,
+                                                       .step_limit = step_limit});
 }
 
 /* The logits behind n tokens, from a fresh engine that takes them in one step. */
@@ -79,13 +41,7 @@ static void reference(const pith_model *model, size_t n, float *logits) {
 }
 
 static void same_logits(const pith_session *session, const float *expected) {
-    uint32_t n_vocab = session->engine->model->hparams.n_vocab;
-    assert_true(session->has_logits);
-    for (uint32_t i = 0; i < n_vocab; i++) {
-        if (memcmp(&session->logits[i], &expected[i], sizeof(float)) == 0) continue;
-        fail_msg("logit %u is %.9g, expected %.9g", i, (double)session->logits[i],
-                 (double)expected[i]);
-    }
+    expect_logits("session", session, expected);
 }
 
 static const char *const models[] = {"llama-q4_0.gguf", "gemma3.gguf", "llama-moe.gguf"};
@@ -95,7 +51,7 @@ static void steps_do_not_matter(void **state) {
     float expected[MAX_VOCAB];
     (void)state;
     for (size_t m = 0; m < N_MODELS; m++) {
-        pith_model *model = open_model(models[m]);
+        pith_model *model = open_golden(models[m]);
         reference(model, 150, expected);
         const int32_t limits[] = {1, 7, 64, 150};
         for (size_t i = 0; i < 4; i++) {
@@ -119,7 +75,7 @@ static void cut_and_go_on(void **state) {
     float expected[MAX_VOCAB];
     (void)state;
     for (size_t m = 0; m < N_MODELS; m++) {
-        pith_model *model = open_model(models[m]);
+        pith_model *model = open_golden(models[m]);
         pith_engine *engine = open_engine(model, 32, 1);
         pith_session *session = open_session(engine);
         const size_t keeps[] = {245, 192, 191, 100, 1, 0};
@@ -139,7 +95,7 @@ static void cut_and_go_on(void **state) {
 
 static void sessions_are_apart(void **state) {
     float expected[MAX_VOCAB];
-    pith_model *model = open_model("gemma3.gguf");
+    pith_model *model = open_golden("gemma3.gguf");
     pith_engine *engine = open_engine(model, 16, 2);
     pith_session *a = open_session(engine), *b = open_session(engine), *c = NULL;
     pith_error error = {0};
@@ -163,7 +119,7 @@ static void sessions_are_apart(void **state) {
 
 static void full_context(void **state) {
     float expected[MAX_VOCAB];
-    pith_model *model = open_model("llama-q4_0.gguf");
+    pith_model *model = open_golden("llama-q4_0.gguf");
     pith_engine *engine = open_engine(model, 100, 1);
     pith_session *session = open_session(engine);
     pith_error error = {0};
@@ -183,7 +139,7 @@ static void full_context(void **state) {
 }
 
 static void ids_are_checked(void **state) {
-    pith_model *model = open_model("llama-q4_0.gguf");
+    pith_model *model = open_golden("llama-q4_0.gguf");
     pith_engine *engine = open_engine(model, 0, 1);
     pith_session *session = open_session(engine);
     pith_error error = {0};
@@ -223,7 +179,7 @@ static int stop_by_request(void *user, double fraction) {
 
 static void cancelled_steps_stay(void **state) {
     float expected[MAX_VOCAB];
-    pith_model *model = open_model("gemma3.gguf");
+    pith_model *model = open_golden("gemma3.gguf");
     pith_engine *engine = open_engine(model, 20, 1);
     pith_session *session = open_session(engine);
     pith_error error = {0};
@@ -265,7 +221,7 @@ static int keep_rows(void *user, size_t first, size_t n, const float *logits) {
 }
 
 static void every_row(void **state) {
-    pith_model *model = open_model("llama-q4_0.gguf");
+    pith_model *model = open_golden("llama-q4_0.gguf");
     pith_engine *engine = open_engine(model, 16, 2);
     pith_session *session = open_session(engine), *single = open_session(engine);
     size_t n_vocab = model->hparams.n_vocab;
@@ -300,7 +256,8 @@ enum { LONG = 200 };
 /* Logits of the tokens that feeds of the given sizes (0: the end) bring, one after the other. */
 static float *rows_of(const pith_model *model, int32_t step_limit, bool exact,
                       const size_t *feeds) {
-    pith_engine *engine = open_engine_as(model, step_limit, 1, exact);
+    pith_engine *engine =
+        exact ? open_engine(model, step_limit, 1) : open_fast(model, step_limit, 1);
     pith_session *session = open_session(engine);
     size_t n_vocab = model->hparams.n_vocab;
     float *all = malloc(LONG * n_vocab * sizeof *all);
@@ -344,7 +301,7 @@ static void long_feeds_are_fast(void **state) {
         {{70, 64}, {70, 1, 63}, 70, 134, false},
         {{70, 64}, {134}, 134, 0, false},
     };
-    pith_model *model = open_model("llama-q4_k.gguf");
+    pith_model *model = open_golden("llama-q4_k.gguf");
     pith_kernels kernels;
     (void)state;
     pith_kernels_init(&kernels, pith_cpu_detect());
@@ -369,8 +326,8 @@ static void long_feeds_are_fast(void **state) {
 
 /* A reply's last token is held but not computed; the feed that does so is long, yet not its own. */
 static void drawn_tokens_are_exact(void **state) {
-    pith_model *model = open_model("llama-q4_k.gguf");
-    pith_engine *engine = open_engine_as(model, 0, 2, false);
+    pith_model *model = open_golden("llama-q4_k.gguf");
+    pith_engine *engine = open_fast(model, 0, 2);
     pith_session *a = open_session(engine), *b = open_session(engine);
     (void)state;
     feed(a, 0, 70);

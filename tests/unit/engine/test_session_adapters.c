@@ -10,10 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cpu/cpu.h"
-#include "engine/engine.h"
 #include "support/adapter_files.h"
-#include "support/changed_model.h"
+#include "support/open_engine.h"
 
 #include <math.h>
 
@@ -25,28 +23,16 @@ static const char *data_path(const char *name, char path[1024]) {
     return path;
 }
 
-static uint32_t features(void) {
-    uint32_t found = 0;
-    assert_int_equal(pith_cpu_features(&found, NULL), PITH_OK);
-    return found;
-}
-
 static pith_model *open_model(void) {
     char path[1024];
-    pith_gguf *gguf = NULL;
-    pith_model *model = NULL;
-    pith_error error = {0};
-    if (pith_gguf_open_path(data_path("llama.gguf", path), &gguf, &error) != PITH_OK ||
-        pith_model_load(gguf, NULL, features(), &model, &error) != PITH_OK)
-        fail_msg("%s: %s", path, error.text);
-    return model;
+    return open_model_at(data_path("llama.gguf", path));
 }
 
 static pith_adapter *open_path(const pith_model *model, const char *path) {
     const pith_adapter_options options = {.size = sizeof options};
     pith_adapter *adapter = NULL;
     pith_error error = {0};
-    if (pith_adapter_load(model, path, &options, features(), &adapter, &error) != PITH_OK)
+    if (pith_adapter_load(model, path, &options, cpu_features(), &adapter, &error) != PITH_OK)
         fail_msg("%s: %s", path, error.text);
     return adapter;
 }
@@ -57,35 +43,12 @@ static pith_adapter *open_adapter(const pith_model *model, const char *name) {
 }
 
 static pith_engine *open_engine(const pith_model *model, int32_t n_sessions, int32_t rank_limit) {
-    pith_engine_options options = {.size = sizeof options,
-                                   .n_ctx = N_CTX,
-                                   .n_sessions = n_sessions,
-                                   .n_threads = 2,
-                                   .step_limit = 32,
-                                   .exact = true,
-                                   .adapter_rank_limit = rank_limit};
-    pith_engine *engine = NULL;
-    pith_error error = {0};
-    if (pith_engine_open(model, &options, &engine, &error) != PITH_OK) fail_msg("%s", error.text);
-    return engine;
-}
-
-static pith_session *open_session(pith_engine *engine) {
-    pith_session *session = NULL;
-    assert_int_equal(pith_session_open(engine, &session, NULL), PITH_OK);
-    return session;
-}
-
-static int32_t token(size_t i) {
-    return (int32_t)((i * 37 + i / 5) % 250);
-}
-
-static void feed(pith_session *session, size_t from, size_t to) {
-    int32_t ids[N_CTX];
-    pith_error error = {0};
-    for (size_t i = from; i < to; i++) ids[i - from] = token(i);
-    if (pith_session_feed(session, ids, to - from, NULL, &error) != PITH_OK)
-        fail_msg("%s", error.text);
+    return open_engine_as(model, (pith_engine_options){.n_ctx = N_CTX,
+                                                       .n_sessions = n_sessions,
+                                                       .n_threads = 2,
+                                                       .step_limit = 32,
+                                                       .exact = true,
+                                                       .adapter_rank_limit = rank_limit});
 }
 
 static void adapt(pith_session *session, pith_adapter *a, float scale_a, pith_adapter *b,
@@ -106,14 +69,6 @@ static void reference(const pith_model *model, pith_adapter *a, float scale_a, p
     feed(session, 0, N);
     memcpy(logits, session->logits, model->hparams.n_vocab * sizeof *logits);
     pith_engine_close(engine);
-}
-
-static void expect_logits(const char *what, const pith_session *session, const float *expected) {
-    uint32_t n_vocab = session->engine->model->hparams.n_vocab;
-    for (uint32_t i = 0; i < n_vocab; i++)
-        if (memcmp(&session->logits[i], &expected[i], sizeof(float)) != 0)
-            fail_msg("%s: logit %u is %.9g, expected %.9g", what, i, (double)session->logits[i],
-                     (double)expected[i]);
 }
 
 static void switching_leaves_nothing_behind(void **state) {
