@@ -19,7 +19,7 @@ static void answer_free(pith_answer *a) {
 }
 
 static pith_answer *answer_new(pith_exchange *exchange, const pith_answer_protocol *protocol,
-                               const pith_answer_request *request, const char *model) {
+                               pith_answer_request *request, const char *model) {
     pith_answer *a = pith_alloc_zero(1, protocol->answer_bytes);
     if (!a) return NULL;
     a->protocol = protocol;

@@ -45,8 +45,9 @@ struct pith_answer_protocol {
     /* false: the fields say what is wrong */
     bool (*read)(pith_fields *fields, pith_server *server, pith_answer_request *request);
     void (*release)(pith_answer_request *request); /* of its own fields; may be NULL */
-    /* false: without memory; may be NULL, as deinit */
-    bool (*init)(pith_answer *answer, const pith_answer_request *request);
+    /* Takes over what it needs; false: without memory; may be NULL, as deinit. JSON is never shared
+     * between the request and the answer, which other threads have. */
+    bool (*init)(pith_answer *answer, pith_answer_request *request);
     void (*deinit)(pith_answer *answer);
     void (*stream_event)(pith_answer *answer, const pith_job_event *event);
     void (*stream_end)(pith_answer *answer, const pith_job_account *account);

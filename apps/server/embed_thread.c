@@ -95,7 +95,7 @@ static void run(pith_embed_thread *t, pith_embed_job *job) {
     pthread_mutex_unlock(&t->lock);
     atomic_fetch_sub(&t->server->counts.running, 1);
     atomic_fetch_add(&t->server->counts.replies, 1);
-    atomic_fetch_add(&t->server->counts.prompt_tokens, job->n_tokens);
+    if (ok) atomic_fetch_add(&t->server->counts.prompt_tokens, job->n_tokens);
     atomic_fetch_add(&t->server->counts.prompt_us, (pith_clock_ns() - begun) / 1000);
     if (ok) {
         job->answer(job);

@@ -11,7 +11,7 @@
 void pith_ollama_time(double seconds, char out[40]);
 /* options, format, stop, think, keep_alive, stream and logprobs into the request; `more` gets what
  * the template is told of thinking (released by the caller). */
-void pith_ollama_read_shared(pith_fields *fields, pith_server *server, pith_answer_request *request,
+void pith_ollama_read_shared(pith_fields *fields, pith_server *server, pith_answer_request *out,
                              json_t **more);
 /* keep_alive alone: true when it is there and right. */
 bool pith_ollama_read_keep(pith_fields *fields, int64_t *seconds);

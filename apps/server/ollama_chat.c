@@ -117,12 +117,12 @@ static json_t *loaded(pith_answer *a) {
     return line;
 }
 
-static bool init_generate(pith_answer *a, const pith_answer_request *request) {
+static bool init_generate(pith_answer *a, pith_answer_request *request) {
     ((ollama *)a)->unloads = request->keeps && request->keep_seconds == 0;
     return true;
 }
 
-static bool init_chat(pith_answer *a, const pith_answer_request *request) {
+static bool init_chat(pith_answer *a, pith_answer_request *request) {
     ((ollama *)a)->is_chat = true;
     return init_generate(a, request);
 }

@@ -97,7 +97,7 @@ static json_t *whole(pith_answer *a, const pith_job_account *account) {
     return pith_openai_whole(a, "text_completion", choices, account);
 }
 
-static bool init(pith_answer *a, const pith_answer_request *request) {
+static bool init(pith_answer *a, pith_answer_request *request) {
     completion *c = (completion *)a;
     if (!((const completion_request *)request)->echo) return true;
     c->echo = pith_copy_text(request->job.text, request->job.text_size);

@@ -90,7 +90,7 @@ static json_t *read_texts(pith_fields *f) {
 }
 
 static json_t *without_query(const json_t *texts) {
-    json_t *documents = json_copy((json_t *)(uintptr_t)texts);
+    json_t *documents = json_deep_copy(texts); /* another thread has it */
     json_array_remove(documents, 0);
     return documents;
 }

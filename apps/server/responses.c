@@ -17,7 +17,7 @@
 
 typedef struct response_request {
     pith_answer_request request;
-    json_t *echo; /* what the answer repeats of the request */
+    json_t *echo; /* what the answer repeats of the request, as a copy */
 } response_request;
 
 typedef struct response {
@@ -214,8 +214,9 @@ static void stream_failed(pith_answer *a, const pith_http_error *what) {
     send(a, "response.failed", json_pack("{s:o}", "response", body));
 }
 
-static bool init(pith_answer *a, const pith_answer_request *request) {
-    ((response *)a)->echo = json_incref(((const response_request *)request)->echo);
+static bool init(pith_answer *a, pith_answer_request *request) {
+    ((response *)a)->echo = ((response_request *)request)->echo;
+    ((response_request *)request)->echo = NULL;
     return true;
 }
 
@@ -332,14 +333,14 @@ static void refuse_kept(pith_fields *f) {
 
 static json_t *or_null(const json_t *body, const char *key) {
     json_t *value = json_object_get(body, key);
-    return value ? json_incref(value) : json_null();
+    return value ? json_deep_copy(value) : json_null();
 }
 
 static json_t *or_empty(const json_t *body, const char *key, json_t *otherwise) {
     json_t *value = json_object_get(body, key);
     if (!value || json_is_null(value)) return otherwise;
     json_decref(otherwise);
-    return json_incref(value);
+    return json_deep_copy(value);
 }
 
 /* Fields of the request that the response object has again. */

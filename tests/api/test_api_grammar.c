@@ -108,6 +108,22 @@ static void test_misuse_of_tools(void **state) {
                      PITH_ERROR_ARGUMENT);
     assert_int_equal(pith_grammar_new_tools(model, tools, (1 << 20) + 1, &options, &grammar, NULL),
                      PITH_ERROR_LIMIT);
+    options.content_schema = "{\"type\": \"array\"}";
+    options.content_schema_size = strlen(options.content_schema);
+    assert_int_equal(
+        pith_grammar_new_tools(model, tools, strlen(tools), &options, &grammar, &error), PITH_OK);
+    pith_grammar_free(grammar);
+    options.content_schema = "[";
+    options.content_schema_size = 1;
+    assert_int_equal(
+        pith_grammar_new_tools(model, tools, strlen(tools), &options, &grammar, &error),
+        PITH_ERROR_FORMAT);
+    options.content_schema_size = (1 << 20) + 1;
+    assert_int_equal(
+        pith_grammar_new_tools(model, tools, strlen(tools), &options, &grammar, &error),
+        PITH_ERROR_LIMIT);
+    options.content_schema = NULL;
+    options.content_schema_size = 0;
     options.choice = (pith_tool_choice)3;
     assert_int_equal(pith_message_new(model, &options, &message, &error), PITH_ERROR_ARGUMENT);
     options.choice = PITH_TOOLS_AUTO;

@@ -122,10 +122,8 @@ def case_a_client_that_leaves_ends_its_vectors():
         client = test_serve.send_raw(server, test_serve.request(EMBED, {"input": ["word " * 6000] * 40}))
         server.wait_for("replies_running", lambda n: n == 1)
         client.close()
-        start = time.monotonic()
         server.post(EMBED, {"input": "next"})
-        expect(time.monotonic() - start < 3, "the next one waited", time.monotonic() - start, "s")
-        expect(server.metric("replies_cancelled_total") == 1)
+        expect(server.metric("replies_cancelled_total") == 1 and server.metric("prompt_tokens_total") < 100, "its vectors were made")
 
 
 def case_vectors_need_room_below_the_ceiling():
