@@ -583,9 +583,10 @@ async function main() {
         !playwright ? 'npm cannot fetch playwright-core' : '';
     if (absent) return console.log(`0 passed, 0 failed, 1 skipped: ${absent}`), 0;
     server = await Server.start(program, model, '--history', join(folder, 'c.db'));
-    if (!(await server.get('/pith/status')).page.built) {
+    const {page, history} = await server.get('/pith/status');
+    if (!page.built || !history.kept) {
         await server.stop();
-        return console.log('0 passed, 0 failed, 1 skipped: this build has no page'), 0;
+        return console.log(`0 passed, 0 failed, 1 skipped: this build has no ${page.built ? 'history' : 'page'}`), 0;
     }
     browser = await playwright.chromium.launch({executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
         '--disable-background-networking', '--disable-component-update', '--disable-sync']});
