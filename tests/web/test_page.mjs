@@ -19,6 +19,12 @@ async function keptId(page) {
     return id(page);
 }
 
+/** Waits until the server has so many messages of the conversation. */
+async function allKept(page, n) {
+    const path = `/pith/conversations/${await keptId(page)}`;
+    for (let i = 0; i < 200 && (await server.get(path)).messages.length < n; i++) await page.waitForTimeout(20);
+}
+
 /** The settings' dialog, changed and closed. */
 async function settings(page, change) {
     await page.locator('#open-settings').click();
@@ -39,7 +45,7 @@ const cases = {
         expect(answer.length > 3, answer);
         expect(await page.locator('.figures').innerText().then(text => /to first token .*tokens\/s/i.test(text)), 'no figures');
         expect((await page.locator('#list a[aria-current]').innerText()).startsWith('What is the capital'), 'not in the list');
-        await keptId(page);
+        await allKept(page, 2);
         await page.reload();
         await page.locator('article.assistant').waitFor();
         expect((await texts(page, 'assistant'))[0] === answer, 'after the reload', await texts(page, 'assistant'), answer);
@@ -268,7 +274,7 @@ const cases = {
         expect(await page.locator('#messages [style], #messages [onclick], #messages [onerror], #messages [id], #messages [name]').count() === 0, 'attributes');
         expect((await texts(page, 'assistant'))[0].includes('<script>window.harm = 1</script>'), 'HTML is not shown as text');
         expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'the page is wider than the window');
-        await keptId(page);
+        await allKept(page, 12);
         await page.reload(); // the same from the history
         await page.locator('article.assistant').nth(5).waitFor();
         expect(await page.evaluate(() => window.harm) === undefined, 'harm from the history');
@@ -583,9 +589,10 @@ async function main() {
         !playwright ? 'npm cannot fetch playwright-core' : '';
     if (absent) return console.log(`0 passed, 0 failed, 1 skipped: ${absent}`), 0;
     server = await Server.start(program, model, '--history', join(folder, 'c.db'));
-    if (!(await server.get('/pith/status')).page.built) {
+    const {page, history} = await server.get('/pith/status');
+    if (!page.built || !history.kept) {
         await server.stop();
-        return console.log('0 passed, 0 failed, 1 skipped: this build has no page'), 0;
+        return console.log(`0 passed, 0 failed, 1 skipped: this build has no ${page.built ? 'history' : 'page'}`), 0;
     }
     browser = await playwright.chromium.launch({executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
         '--disable-background-networking', '--disable-component-update', '--disable-sync']});

@@ -54,14 +54,14 @@ function showConversation(next) {
     account.reset(conversation.path().map(message => message.more.timings).filter(Boolean));
     render();
     messages.toEnd();
-    showPlace();
-    sidebar.refresh();
+    showKept();
 }
 
-/** The address names the conversation, so that a reload finds it, once it is kept. */
-function showPlace() {
+/** Once a conversation is kept, the list has it, and the address names it, so that a reload finds it. */
+function showKept() {
     const place = conversation.isKept ? `#${conversation.id}` : location.pathname;
     if (location.hash !== place) window.history.replaceState(null, '', place);
+    sidebar.refresh();
 }
 
 function focusInput() {
@@ -135,7 +135,7 @@ async function say(parent, text, papers) {
     }
     if (!conversation.title) conversation.title = titleOf(text || papers[0].name);
     const message = conversation.add(parent, 'user', text, papers.length ? {documents: papers} : {});
-    history.saveMessage(conversation, message).then(showPlace);
+    history.saveMessage(conversation, message).then(showKept);
     answer(message.id);
 }
 
@@ -154,12 +154,7 @@ function answer(parent) {
 
 function endReply(mine, message) {
     reply = null;
-    if (message.text || message.more.calls || message.more.reasoning) {
-        history.saveMessage(mine, message).then(() => {
-            showPlace();
-            sidebar.refresh();
-        });
-    }
+    if (message.text || message.more.calls || message.more.reasoning) history.saveMessage(mine, message).then(showKept);
     if (mine !== conversation) return;
     if (message.more.timings) account.add(message.more.timings);
     render();
