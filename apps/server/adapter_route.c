@@ -4,6 +4,7 @@
 #include "server/adapter_pool.h"
 #include "server/fields.h"
 #include "server/route.h"
+#include "server/server_parts.h"
 
 #include <string.h>
 
@@ -61,8 +62,13 @@ static void handle(pith_exchange *exchange, adapter_change change) {
     json_decref(body);
 }
 
+/* A server without any answers at once: no model is loaded for an empty list. */
 void pith_handle_adapters(pith_exchange *exchange) {
-    apply(exchange, NULL, NULL, NULL);
+    const pith_server_options *options = pith_exchange_server(exchange)->options;
+    if (options->n_loras > 0 || options->each_lora)
+        apply(exchange, NULL, NULL, NULL);
+    else
+        pith_exchange_reply(exchange, 200, json_pack("{s:s, s:[]}", "object", "list", "data"));
 }
 
 void pith_handle_adapter_load(pith_exchange *exchange) {

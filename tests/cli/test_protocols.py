@@ -31,7 +31,7 @@ def refused(server, path, body, param, code=None, status=400):
 
 def case_the_page_names_every_route():
     with open(os.path.join(ROOT, "apps/server/route.c"), encoding="utf-8") as file:
-        routes = re.findall(r'\{"(GET|POST)", "([^"]+)"', file.read())
+        routes = re.findall(r'\{"(GET|POST|PUT|DELETE)", "([^"]+)"', file.read())
     with open(os.path.join(ROOT, "docs/server.md"), encoding="utf-8") as file:
         page = file.read()
     expect(len(routes) > 20)

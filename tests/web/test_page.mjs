@@ -240,13 +240,13 @@ const cases = {
         const {page, close} = await openPage(browser, server);
         expect(!await page.locator('#adapter').isVisible(), 'a choice of adapters without any');
         const bodies = await madeUp(page, eventStream(['yes']));
-        await page.route('**/lora-adapters', route => route.fulfill({json: [{id: 0, name: 'legal', scale: 1}]}));
+        await page.route('**/v1/adapters', route => route.fulfill({json: {object: 'list', data: [{id: 'legal', object: 'adapter', loaded: true, scale: 1}]}}));
         await page.reload();
         await page.locator('body[data-ready]').waitFor();
-        await page.locator('#adapter').selectOption('0');
+        await page.locator('#adapter').selectOption('=legal');
         await say(page, 'hello');
         await replied(page);
-        expect(JSON.stringify(bodies[0].lora) === '[{"id":0,"scale":1}]', bodies[0]);
+        expect(JSON.stringify(bodies[0].lora) === '[{"id":"legal","scale":1}]', bodies[0]);
         await close();
     },
 

@@ -243,13 +243,12 @@ async function refreshModels() {
     }
 }
 
-/** Only where the server lists any: a build without adapters answers 404. */
+/** Values: '' as the server was started, 'none', or '=' and an adapter's name. */
 async function refreshAdapters() {
-    const list = await getJson('/lora-adapters').catch(() => []);
-    const items = Array.isArray(list) ? list : [];
-    $('adapter').hidden = !items.length;
-    fillChoice($('adapter'), [{value: '', text: t('noAdapter')}, ...items.map(({id, name, path}) => ({value: String(id), text: name || path || String(id)}))],
-        conversation.settings.adapter);
+    const {data} = await getJson('/v1/adapters').catch(() => ({data: []}));
+    $('adapter').hidden = !data.length;
+    const own = data.map(({id}) => ({value: `=${id}`, text: id}));
+    fillChoice($('adapter'), [{value: '', text: t('defaultAdapter')}, {value: 'none', text: t('noAdapter')}, ...own], conversation.settings.adapter);
 }
 
 // ---- Files ----
@@ -395,7 +394,8 @@ async function start() {
         const {history: kept} = await history.open();
         history.note = kept.kept ? '' : `${t('notKept')} ${language() === 'en' ? kept.note : ''}`.trim();
         $('kept').textContent = history.note;
-        await Promise.all([refreshModels(), refreshAdapters()]);
+        refreshAdapters(); // may wait for the model to be loaded
+        await refreshModels();
         if (location.hash.length > 1 && history.isKept) await open(location.hash.slice(1));
         else showConversation(conversation);
         focusInput();

@@ -14,7 +14,7 @@ function requestOf(conversation, parent) {
     if (temperature !== null && temperature !== '') body.temperature = Number(temperature);
     if (maxTokens) body.max_tokens = Number(maxTokens);
     if (tools.trim()) body.tools = JSON.parse(tools);
-    if (adapter !== '') body.lora = [{id: Number(adapter), scale: 1}];
+    if (adapter !== '') body.lora = adapter === 'none' ? [] : [{id: adapter.slice(1), scale: 1}];
     return body;
 }
 

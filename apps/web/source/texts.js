@@ -4,7 +4,7 @@ const number = value => value.toLocaleString('en');
 
 const en = {
     skip: 'Skip to the message field', conversations: 'Conversations', newChat: 'New chat', search: 'Search', settings: 'Settings',
-    title: 'Title of the chat', model: 'Model', adapter: 'Adapter', noAdapter: 'No adapter', account: 'Figures', exportOne: 'Export this chat',
+    title: 'Title of the chat', model: 'Model', adapter: 'Adapter', defaultAdapter: 'Adapter: as started', noAdapter: 'No adapter', account: 'Figures', exportOne: 'Export this chat',
     messages: 'Messages', documents: 'Documents', attach: 'Add text files', message: 'Message', send: 'Send', stop: 'Stop',
     thisChat: 'This chat', system: 'System prompt', temperature: 'Temperature', maxTokens: 'Longest reply, tokens', noLimit: 'no limit',
     tools: 'Tools (JSON, as OpenAI’s API has them)', toolsWrong: 'Tools must be a JSON list such as [{"type": "function", …}].',
@@ -37,7 +37,7 @@ const en = {
 
 const zh = {
     skip: '跳到输入框', conversations: '对话', newChat: '新对话', search: '搜索', settings: '设置',
-    title: '对话标题', model: '模型', adapter: '适配器', noAdapter: '不用适配器', account: '数据', exportOne: '导出此对话',
+    title: '对话标题', model: '模型', adapter: '适配器', defaultAdapter: '适配器：服务器默认', noAdapter: '不用适配器', account: '数据', exportOne: '导出此对话',
     messages: '消息', documents: '文档', attach: '添加文本文件', message: '输入消息', send: '发送', stop: '停止',
     thisChat: '此对话', system: '系统提示', temperature: '温度', maxTokens: '回复最长（词元）', noLimit: '不限',
     tools: '工具（JSON，OpenAI 格式）', toolsWrong: '工具必须是 JSON 列表，例如 [{"type": "function", …}]。',
