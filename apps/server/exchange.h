@@ -50,6 +50,8 @@ bool pith_exchange_stream_write(pith_exchange *exchange, const char *text, size_
 void pith_exchange_stream_end(pith_exchange *exchange);
 /* "data: JSON\n\n", with "event: NAME\n" before it unless event is NULL. The JSON is released. */
 bool pith_exchange_stream_event(pith_exchange *exchange, const char *event, json_t *data);
+/* Bytes of a stream that the client did not take yet. */
+size_t pith_exchange_unsent(pith_exchange *exchange);
 /* Asks the system too; costs a call of it. */
 bool pith_exchange_is_gone(pith_exchange *exchange);
 

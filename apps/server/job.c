@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "server/engine_thread.h"
+#include "server/routing.h"
 
 #include <math.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static bool text_ids(pith_job *job, const pith_job_request *r, pith_job_refusal 
                          &why->error) == PITH_OK;
 }
 
-static bool check_ids(const pith_job *job, pith_job_refusal *why) {
+static bool check_ids(const pith_job *job, int32_t route_limit, pith_job_refusal *why) {
     int32_t n_ctx = pith_served_n_ctx(job->served);
     int32_t n_vocab = pith_model_describe(pith_served_model(job->served)).n_vocab;
     for (size_t i = 0; i < job->n_ids; i++) {
@@ -75,6 +76,12 @@ static bool check_ids(const pith_job *job, pith_job_refusal *why) {
     }
     if (job->n_ids == 0) {
         pith_fail(&why->error, PITH_ERROR_ARGUMENT, "the prompt is empty");
+        return false;
+    }
+    if (route_limit > 0 && job->n_ids > (size_t)route_limit) {
+        why->code = PITH_JOB_ROUTED;
+        pith_fail(&why->error, PITH_ERROR_LIMIT, "rule: its %zu tokens are more than %d",
+                  job->n_ids, (int)route_limit);
         return false;
     }
     if (job->n_ids < (size_t)n_ctx) return true;
@@ -199,7 +206,7 @@ bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_lis
               : r->text  ? text_ids(job, r, why)
                          : true;
     if (ok) why->param = r->context ? "messages" : "prompt";
-    ok = ok && check_ids(job, why) && make_grammar(job, r, starts_reasoning, why) &&
+    ok = ok && check_ids(job, r->route_limit, why) && make_grammar(job, r, starts_reasoning, why) &&
          copy_options(job, r, why) && make_runs(job, r, starts_reasoning, why);
     if (ok && !pith_engine_thread_push(pith_served_thread(served), job)) {
         why->is_busy = true;
@@ -210,7 +217,22 @@ bool pith_job_start(pith_served *served, pith_job_request *r, const pith_job_lis
     return ok;
 }
 
+/* What the model here cannot may go upstream. */
+static bool hand_over(pith_exchange *exchange, const pith_job_refusal *why) {
+    if (why->is_busy) return pith_routing_hand_over(exchange, "the queue is full");
+    if (!why->code) return false;
+    if (strcmp(why->code, "context_length_exceeded") == 0)
+        return pith_routing_hand_over(exchange, "the prompt is longer than the context here");
+    return strcmp(why->code, PITH_JOB_ROUTED) == 0 &&
+           pith_routing_hand_over(exchange, why->error.text);
+}
+
 void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why) {
+    if (hand_over(exchange, why)) return;
+    if (why->code && strcmp(why->code, PITH_JOB_ROUTED) == 0) { /* it cannot leave any more */
+        pith_desk_push_again(pith_exchange_server(exchange)->desk, exchange);
+        return;
+    }
     pith_http_error what = pith_http_error_of(&why->error);
     what.param = why->param;
     what.code = why->code;

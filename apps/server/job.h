@@ -13,6 +13,9 @@
 #include "server/fields.h"
 #include "server/model_pool.h"
 
+/* Of a prompt that a rule sends upstream. */
+#define PITH_JOB_ROUTED "routed"
+
 enum { PITH_JOB_MAX_CHOICES = 16, PITH_JOB_MAX_STOPS = 16, PITH_JOB_MAX_BIASES = 1024 };
 
 typedef struct pith_job_request {
@@ -41,7 +44,8 @@ typedef struct pith_job_request {
     bool reads_reasoning, reads_calls; /* parts of the text become REASONING and CALL events */
     bool single_call;                  /* the reply ends after one tool call */
     bool wants_progress;
-    double deadline_ms; /* 0: none */
+    double deadline_ms;  /* 0: none */
+    int32_t route_limit; /* tokens; a longer prompt is not started, code PITH_JOB_ROUTED; 0: none */
 } pith_job_request;
 
 typedef enum pith_job_event_kind {

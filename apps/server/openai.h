@@ -5,6 +5,7 @@
 
 #include "server/job.h"
 #include "server/route.h"
+#include "server/routing.h"
 
 /* Reads messages, tools, tool_choice, parallel_tool_calls and chat_template_kwargs into what a
  * template reads (released by the caller; NULL when something is wrong, which the fields say), and

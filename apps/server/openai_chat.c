@@ -142,10 +142,11 @@ static void reply_whole(chat *c, const pith_job_account *account) {
                       "logprobs", logprobs ? json_pack("{s:O}", "content", logprobs) : json_null(),
                       "finish_reason", pith_openai_finish(c->fold.choices[i].finish)));
     }
-    json_t *body = json_pack(
-        "{s:s, s:s, s:I, s:o, s:o, s:o, s:o}", "id", c->id, "object", "chat.completion", "created",
-        c->created, "model", pith_json_text(c->model, strlen(c->model)), "choices", choices,
-        "usage", pith_job_usage(account), "timings", pith_job_timings(account));
+    json_t *body = json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "id", c->id, "object",
+                             "chat.completion", "created", c->created, "model",
+                             pith_json_text(c->model, strlen(c->model)), "choices", choices,
+                             "usage", pith_job_usage(account), "timings", pith_job_timings(account),
+                             "pith", pith_routing_describe(c->exchange));
     pith_exchange_reply(c->exchange, 200, c->fold.failed ? (json_decref(body), NULL) : body);
 }
 
@@ -153,6 +154,7 @@ static void end_stream(chat *c, const pith_job_account *account) {
     json_t *last = chunk(c, json_array());
     if (c->include_usage) json_object_set_new(last, "usage", pith_job_usage(account));
     json_object_set_new(last, "timings", pith_job_timings(account));
+    json_object_set_new(last, "pith", pith_routing_describe(c->exchange));
     pith_exchange_stream_event(c->exchange, NULL, last);
     pith_exchange_stream_write(c->exchange, "data: [DONE]\n\n", 14);
     pith_exchange_stream_end(c->exchange);
@@ -284,6 +286,7 @@ static chat *chat_new(pith_exchange *exchange, const chat_fields *fields, const 
 static void start(pith_exchange *exchange, chat_fields *fields) {
     pith_served *served = NULL;
     pith_models *models = pith_exchange_server(exchange)->models;
+    fields->job.route_limit = pith_routing_token_limit(exchange);
     if (pith_models_lease(models, fields->model, exchange, &served) != PITH_LEASE_OK) return;
     chat *c = NULL;
     pith_job_refusal why = {.error = {.status = PITH_OK}};

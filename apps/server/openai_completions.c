@@ -107,6 +107,7 @@ static void reply_whole(completion *c, const pith_job_account *account) {
     json_t *body = body_of(c, choices);
     json_object_set_new(body, "usage", pith_job_usage(account));
     json_object_set_new(body, "timings", pith_job_timings(account));
+    json_object_set_new(body, "pith", pith_routing_describe(c->exchange));
     pith_exchange_reply(c->exchange, 200, c->fold.failed ? (json_decref(body), NULL) : body);
 }
 
@@ -118,6 +119,7 @@ static void on_end(void *user, const pith_error *error, const pith_job_account *
         json_t *last = body_of(c, json_array());
         if (c->include_usage) json_object_set_new(last, "usage", pith_job_usage(account));
         json_object_set_new(last, "timings", pith_job_timings(account));
+        json_object_set_new(last, "pith", pith_routing_describe(c->exchange));
         pith_exchange_stream_event(c->exchange, NULL, last);
         pith_exchange_stream_write(c->exchange, "data: [DONE]\n\n", 14);
         pith_exchange_stream_end(c->exchange);
@@ -233,6 +235,7 @@ static completion *completion_new(pith_exchange *exchange, const completion_fiel
 static void start(pith_exchange *exchange, completion_fields *fields) {
     pith_served *served = NULL;
     pith_models *models = pith_exchange_server(exchange)->models;
+    fields->job.route_limit = pith_routing_token_limit(exchange);
     if (pith_models_lease(models, fields->model, exchange, &served) != PITH_LEASE_OK) return;
     pith_job_refusal why = {.error = {.status = PITH_OK}};
     completion *c = completion_new(exchange, fields, pith_served_name(served));

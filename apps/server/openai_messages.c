@@ -241,9 +241,11 @@ json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
 void pith_openai_read_harmless(pith_fields *f) {
     static const char *const names[] = {"user", "metadata", "safety_identifier",
                                         "prompt_cache_key"};
-    bool store = false;
+    bool store = false, is_private;
+    pith_route_wish wish;
     const char *tier = "auto";
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) pith_fields_harmless(f, names[i]);
+    pith_routing_read_field(f, &wish, &is_private); /* heeded before: routing.c */
     if (pith_fields_flag(f, "store", &store) && store)
         pith_fields_wrong(f, "store", "unsupported", "true is not supported: nothing is kept");
     if (pith_fields_text(f, "service_tier", &tier) && strcmp(tier, "auto") != 0 &&

@@ -45,7 +45,7 @@ class Server:
 
     def __init__(self, *arguments, env=None):
         merged = {k: v for k, v in os.environ.items() if k != "PITH_API_KEY"}
-        merged.update(PITH_HOME=FOLDER, **(env or {}))
+        merged.update({"PITH_HOME": FOLDER, **(env or {})})
         self.process = subprocess.Popen([PROGRAM, "serve", "--port", "0", "--cache", "off", *map(str, arguments)], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=merged)
         self.log, self.port = "", None
