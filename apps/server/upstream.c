@@ -35,6 +35,7 @@
 #include <sys/socket.h>
 
 enum {
+    CONNECTING_MS = 4,     /* between looks at connections that do not stand yet */
     CHECK_MS = 25,         /* between looks at clients and times */
     IDLE_MS = 10000,       /* without transfers */
     FAR_CONNECT_MS = 2000, /* at most, for an upstream that was slow to connect to */
@@ -554,12 +555,19 @@ static void check(pith_upstream *u, transfer *t, uint64_t now) {
     }
 }
 
-static void check_all(pith_upstream *u) {
+/* Milliseconds until the next look. */
+static int check_all(pith_upstream *u) {
     uint64_t now = pith_clock_ns();
+    int wait = IDLE_MS;
     for (transfer *t = u->running, *next; t; t = next) {
         next = t->next;
         check(u, t, now);
     }
+    for (const transfer *t = u->running; t; t = t->next) {
+        int most = t->exchange && !t->is_connected ? CONNECTING_MS : CHECK_MS;
+        if (most < wait) wait = most;
+    }
+    return wait;
 }
 
 static void end_done(pith_upstream *u) {
@@ -589,14 +597,14 @@ static void *work(void *user) {
         take_inbox(u);
         curl_multi_perform(u->multi, &n_running);
         end_done(u);
-        check_all(u);
+        int wait = check_all(u);
         pthread_mutex_lock(&u->lock);
         bool cancelled = u->is_cancelled;
         stop = u->stop && !u->inbox;
         bool waits = !u->inbox && !u->wants_probe && !stop;
         pthread_mutex_unlock(&u->lock);
         if (cancelled) cancel_all(u);
-        if (waits) curl_multi_poll(u->multi, NULL, 0, u->running ? CHECK_MS : IDLE_MS, NULL);
+        if (waits) curl_multi_poll(u->multi, NULL, 0, wait, NULL);
     }
     return NULL;
 }

@@ -10,7 +10,7 @@
 
 #include "server/exchange.h"
 
-enum { PITH_UPSTREAM_CONNECT_MS = 80 };
+enum { PITH_UPSTREAM_CONNECT_MS = 70 };
 
 typedef struct pith_upstream pith_upstream;
 
