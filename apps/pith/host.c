@@ -7,7 +7,7 @@
 #endif
 
 #include "base/memory.h"
-#include "pith/cli.h"
+#include "pith/option_value.h"
 
 #include <errno.h>
 #include <string.h>
@@ -216,6 +216,25 @@ int pith_cli_make_folder(const char *path) {
 }
 
 #endif
+
+#if defined(_WIN32)
+#define VARIABLES _environ
+#else
+extern char **environ;
+#define VARIABLES environ
+#endif
+
+bool pith_cli_each_variable(bool (*each)(void *user, const char *name), void *user) {
+    for (char **at = VARIABLES; at && *at; at++) {
+        char name[128];
+        size_t size = strcspn(*at, "=");
+        if (size >= sizeof name) size = sizeof name - 1;
+        memcpy(name, *at, size);
+        name[size] = 0;
+        if (!each(user, name)) return false;
+    }
+    return true;
+}
 
 int pith_cli_make_folders(const char *path) {
     char *part = pith_copy_text(path, strlen(path));

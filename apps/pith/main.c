@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * main(): names the commands and calls one. Each command lives in a file of its name; what they
  * share is cli.h. Exit codes: 0 success, 1 failure, 2 usage. Read next: run.c. */
-#include "pith/cli.h"
+#include "pith/option_value.h"
 
 #include <string.h>
 
@@ -42,6 +42,21 @@ static void print_help(FILE *out) {
                  "is a path or a name that `pith list` shows.\n");
 }
 
+/* `pith help --json`: a line for the program and one for each command. */
+static int print_help_json(char *program) {
+    int code = pith_cli_print_json(json_pack("{s:s, s:s}", "version", pith_version(), "summary",
+                                             "run language models on this device"));
+    for (size_t i = 0; i < N_COMMANDS && code == PITH_EXIT_OK; i++) {
+        char help[] = "--help", name[32];
+        char *words[] = {program, name, help, NULL};
+        snprintf(name, sizeof name, "%s", commands[i].name);
+        pith_cli_help_json(commands[i].summary);
+        code = commands[i].run(2, words + 1);
+    }
+    pith_cli_help_json(NULL);
+    return code;
+}
+
 static const command_row *find_command(const char *name) {
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i].name) == 0) return &commands[i];
@@ -59,6 +74,8 @@ int main(int argc, char **argv) {
     pith_cli_watch_faults();
     char help[] = "--help";
     char *words[] = {argv[0], argv[1], help, NULL};
+    if (strcmp(name, "help") == 0 && argc == 3 && strcmp(argv[2], "--json") == 0)
+        return print_help_json(argv[0]);
     if (strcmp(name, "help") == 0 && argc > 2 && argv[2][0] != '-') { /* `pith help COMMAND` */
         name = words[1] = argv[2];
         argv = words, argc = 3;

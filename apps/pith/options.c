@@ -3,7 +3,7 @@
  * wrong. `--name value`, `--name=value` and `-n value` are understood; `--` ends the options.
  * Numbers are checked whole. */
 #include "base/memory.h"
-#include "pith/cli.h"
+#include "pith/option_value.h"
 
 #include <errno.h>
 #include <float.h>
@@ -40,6 +40,33 @@ int pith_cli_usage(const pith_cli_command *command, const char *format, ...) {
     return PITH_EXIT_USAGE;
 }
 
+/* Of the command whose help is told as JSON; NULL: it is told as text. */
+static const char *short_line;
+
+void pith_cli_help_json(const char *summary) {
+    short_line = summary;
+}
+
+static void print_help_json(const pith_cli_command *command) {
+    static const char *const kinds[] = {
+        [PITH_CLI_FLAG] = "flag",     [PITH_CLI_TEXT] = "text", [PITH_CLI_INT] = "number",
+        [PITH_CLI_FLOAT] = "number",  [PITH_CLI_SIZE] = "size", [PITH_CLI_SEED] = "number",
+        [PITH_CLI_CHOICE] = "choice", [PITH_CLI_LIST] = "list"};
+    const char *name = strchr(command->usage, ' ') + 1;
+    json_t *options = json_array();
+    for (size_t i = 0; i < command->n_options; i++) {
+        const pith_cli_option *o = &command->options[i];
+        json_t *one = json_pack("{s:s, s:s, s:s, s:s}", "name", o->name, "kind", kinds[o->kind],
+                                "value", o->value, "help", o->help);
+        if (o->letter) json_object_set_new(one, "letter", json_stringn(&o->letter, 1));
+        json_array_append_new(options, one);
+    }
+    pith_cli_print_json(json_pack("{s:s%, s:s, s:s, s:s, s:s*, s:o}", "name", name,
+                                  strcspn(name, " "), "short", short_line, "usage", command->usage,
+                                  "summary", command->summary, "more", command->more, "options",
+                                  options));
+}
+
 enum { HELP_COLUMN = 34 };
 
 /* A name that leaves its sentence no room stands on a line of its own. */
@@ -50,6 +77,10 @@ static void print_option(const char *name, const char *help) {
 }
 
 static void print_help(const pith_cli_command *command) {
+    if (short_line) {
+        print_help_json(command);
+        return;
+    }
     printf("%s\n\nUsage: %s\n\n", command->summary, command->usage);
     for (size_t i = 0; i < command->n_options; i++) {
         const pith_cli_option *option = &command->options[i];
@@ -109,6 +140,17 @@ static bool read_size(const char *text, uint64_t *out) {
     return *out > 0 || value <= 0; /* less than a byte is not "no limit" */
 }
 
+static bool fail(pith_error *error, const char *format, ...) PITH_PRINTF(2, 3);
+
+static bool fail(pith_error *error, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    error->status = PITH_ERROR_ARGUMENT;
+    vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    return false;
+}
+
 static int choice_index(const char *choices, const char *text) {
     size_t size = strlen(text);
     int index = 0;
@@ -121,57 +163,72 @@ static int choice_index(const char *choices, const char *text) {
     return -1;
 }
 
-static int append_value(const pith_cli_command *command, const pith_cli_option *option,
-                        const char *value) {
+static bool append_value(const pith_cli_option *option, const char *value, pith_error *error) {
     pith_cli_list *list = option->target;
     if (list->n == PITH_CLI_LIST_MAX)
-        return pith_cli_usage(command, "--%s may be given %d times", option->name,
-                              PITH_CLI_LIST_MAX);
+        return fail(error, "--%s may be given %d times", option->name, PITH_CLI_LIST_MAX);
     list->items[list->n++] = value;
-    return -1;
+    return true;
+}
+
+static bool read_bounded(const pith_cli_option *option, const char *value, pith_error *error) {
+    bool is_int = option->kind == PITH_CLI_INT;
+    double number;
+    if (!read_number(value, &number) || (is_int && number != floor(number)))
+        return fail(error, "--%s needs a %s, not '%.200s'", option->name,
+                    is_int ? "whole number" : "number", value);
+    if (number < option->min || number > option->max)
+        return fail(error, "--%s must be between %.10g and %.10g, not %.100s", option->name,
+                    option->min, option->max, value);
+    if (is_int)
+        *(int32_t *)option->target = (int32_t)number;
+    else
+        *(float *)option->target = (float)number;
+    return true;
+}
+
+static bool read_flag(const pith_cli_option *option, const char *value, pith_error *error) {
+    bool yes = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+    if (!yes && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+        return fail(error, "--%s is true or false, not '%.100s'", option->name, value);
+    *(bool *)option->target = yes;
+    return true;
+}
+
+bool pith_cli_option_read(const pith_cli_option *option, const char *value, pith_error *error) {
+    switch (option->kind) {
+    case PITH_CLI_FLAG: return read_flag(option, value, error);
+    case PITH_CLI_TEXT: *(const char **)option->target = value; return true;
+    case PITH_CLI_INT:
+    case PITH_CLI_FLOAT: return read_bounded(option, value, error);
+    case PITH_CLI_SIZE:
+        if (read_size(value, option->target)) return true;
+        return fail(error, "--%s needs a size such as 800M or 2G, not '%.200s'", option->name,
+                    value);
+    case PITH_CLI_SEED:
+        if (read_u64(value, option->target)) return true;
+        return fail(error, "--%s needs a number from 0 to 2^64-1, not '%.200s'", option->name,
+                    value);
+    case PITH_CLI_CHOICE:
+        *(int *)option->target = choice_index(option->value, value);
+        if (*(int *)option->target >= 0) return true;
+        return fail(error, "--%s is one of %s, not '%.200s'", option->name, option->value, value);
+    case PITH_CLI_LIST: return append_value(option, value, error);
+    }
+    return false;
 }
 
 /* Stores the value; -1 or the usage exit code. */
 static int store(const pith_cli_command *command, const pith_cli_option *option,
                  const char *value) {
-    double number;
-    switch (option->kind) {
-    case PITH_CLI_FLAG: *(bool *)option->target = true; return -1;
-    case PITH_CLI_TEXT: *(const char **)option->target = value; return -1;
-    case PITH_CLI_INT:
-    case PITH_CLI_FLOAT:
-        if (!read_number(value, &number) ||
-            (option->kind == PITH_CLI_INT && number != floor(number)))
-            return pith_cli_usage(command, "--%s needs a %s, not '%s'", option->name,
-                                  option->kind == PITH_CLI_INT ? "whole number" : "number", value);
-        if (number < option->min || number > option->max)
-            return pith_cli_usage(command, "--%s must be between %.10g and %.10g, not %s",
-                                  option->name, option->min, option->max, value);
-        if (option->kind == PITH_CLI_INT)
-            *(int32_t *)option->target = (int32_t)number;
-        else
-            *(float *)option->target = (float)number;
-        return -1;
-    case PITH_CLI_SIZE:
-        if (read_size(value, option->target)) return -1;
-        return pith_cli_usage(command, "--%s needs a size such as 800M or 2G, not '%s'",
-                              option->name, value);
-    case PITH_CLI_SEED:
-        if (read_u64(value, option->target)) return -1;
-        return pith_cli_usage(command, "--%s needs a number from 0 to 2^64-1, not '%s'",
-                              option->name, value);
-    case PITH_CLI_CHOICE:
-        *(int *)option->target = choice_index(option->value, value);
-        if (*(int *)option->target >= 0) return -1;
-        return pith_cli_usage(command, "--%s is one of %s, not '%s'", option->name, option->value,
-                              value);
-    case PITH_CLI_LIST: return append_value(command, option, value);
-    }
-    return -1;
+    pith_error error = {0};
+    if (pith_cli_option_read(option, value, &error)) return -1;
+    return pith_cli_usage(command, "%s", error.text);
 }
 
 /* Handles argv[*at] (an option), moving *at over its value. */
-static int take_option(const pith_cli_command *command, int argc, char **argv, int *at) {
+static int take_option(const pith_cli_command *command, int argc, char **argv, int *at,
+                       unsigned char *given) {
     const char *word = argv[*at];
     const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
     size_t size = equals ? (size_t)(equals - word) : strlen(word);
@@ -181,9 +238,10 @@ static int take_option(const pith_cli_command *command, int argc, char **argv, i
     }
     const pith_cli_option *option = find_option(command, word, size);
     if (!option) return pith_cli_usage(command, "unknown option '%.*s'", (int)size, word);
+    if (given) given[option - command->options] = 1;
     if (option->kind == PITH_CLI_FLAG) {
         if (equals) return pith_cli_usage(command, "--%s takes no value", option->name);
-        return store(command, option, NULL);
+        return store(command, option, "true");
     }
     const char *value = equals ? equals + 1 : NULL;
     if (!value) {
@@ -194,8 +252,8 @@ static int take_option(const pith_cli_command *command, int argc, char **argv, i
     return store(command, option, value);
 }
 
-int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const char **words,
-                   int *n_words) {
+static int parse(const pith_cli_command *command, int argc, char **argv, const char **words,
+                 int *n_words, unsigned char *given) {
     bool only_words = false;
     *n_words = 0;
     for (int at = 1; at < argc; at++) {
@@ -205,19 +263,29 @@ int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const
         } else if (strcmp(word, "--") == 0) {
             only_words = true;
         } else {
-            int code = take_option(command, argc, argv, &at);
+            int code = take_option(command, argc, argv, &at, given);
             if (code >= 0) return code;
         }
     }
     return -1;
 }
 
-int pith_cli_parse_alone(const pith_cli_command *command, int argc, char **argv) {
+int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const char **words,
+                   int *n_words) {
+    return parse(command, argc, argv, words, n_words, NULL);
+}
+
+int pith_cli_parse_given(const pith_cli_command *command, int argc, char **argv,
+                         unsigned char *given) {
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
     int n_words = 0;
-    int code = pith_cli_parse(command, argc, argv, words, &n_words);
+    int code = parse(command, argc, argv, words, &n_words, given);
     if (code < 0 && n_words > 0) code = pith_cli_usage(command, "what is '%s'?", words[0]);
     pith_free(words);
     return code;
+}
+
+int pith_cli_parse_alone(const pith_cli_command *command, int argc, char **argv) {
+    return pith_cli_parse_given(command, argc, argv, NULL);
 }

@@ -11,6 +11,8 @@
 #include "pith/machine_record.h"
 #include "pith/models.h"
 #include "pith/reply_option.h"
+#include "pith/serve_config.h"
+#include "pith/serve_upstream.h"
 #include "server/server.h"
 
 #include <string.h>
@@ -24,9 +26,17 @@ typedef struct serve_options {
     const char *host, *key_file, *certificate_file, *certificate_key_file;
     int32_t port, n_parallel, n_queue, idle_unload, request_seconds, stop_seconds;
     int log;
+    const char *config;
+    bool print_config;
+    pith_serve_upstream upstream;
 } serve_options;
 
-enum { OWN_OPTIONS = 16, N_OPTIONS = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS };
+enum {
+    OWN_OPTIONS = 18,
+    UPSTREAM_AT = PITH_CLI_MODEL_OPTIONS + OWN_OPTIONS,
+    N_OPTIONS = UPSTREAM_AT + PITH_SERVE_UPSTREAM_OPTIONS
+};
+_Static_assert((int)N_OPTIONS <= (int)PITH_SERVE_OPTIONS_MAX, "pith_serve_config has room for all");
 
 static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
     const pith_cli_option own[OWN_OPTIONS] = {
@@ -61,12 +71,17 @@ static void fill_options(serve_options *o, pith_cli_option table[N_OPTIONS]) {
         {"history", 0, PITH_CLI_TEXT, &o->history, "FILE|off",
          "keeps the page's conversations (default: on)", 0, 0},
         pith_cli_cache_option(&o->model),
+        {"config", 0, PITH_CLI_TEXT, &o->config, "FILE",
+         "JSON object with these options; flags and variables go first", 0, 0},
+        {"print-config", 0, PITH_CLI_FLAG, &o->print_config, "",
+         "show the options in effect and where they come from, and end", 0, 0},
     };
     pith_cli_model_options(&o->model, table);
     table[0] = (pith_cli_option){"model",    'm',     PITH_CLI_LIST,
                                  &o->models, "MODEL", "loaded at the start; may be given again",
                                  0,          0};
     memcpy(table + PITH_CLI_MODEL_OPTIONS, own, sizeof own);
+    pith_serve_upstream_table(&o->upstream, table + UPSTREAM_AT);
 }
 
 /* ---- Signals ---- */
@@ -83,6 +98,9 @@ static void watch_signals(void) {
     is_stopping = 0;
     signal(SIGINT, on_stop);
     signal(SIGTERM, on_stop);
+#if defined(SIGHUP)
+    if (signal(SIGHUP, on_stop) == SIG_IGN) signal(SIGHUP, SIG_IGN); /* nohup */
+#endif
 #if defined(SIGPIPE)
     signal(SIGPIPE, SIG_IGN);
 #endif
@@ -98,6 +116,7 @@ typedef struct serve_parts {
     pith_server_lora loras[MOST_LORAS]; /* names and paths are owned */
     char *lora_texts[2 * MOST_LORAS];   /* [2 * n_loras] */
     size_t n_loras;
+    pith_serve_upstream_parts upstream;
 } serve_parts;
 
 static void release(serve_parts *parts) {
@@ -112,6 +131,7 @@ static void release(serve_parts *parts) {
     pith_free(parts->certificate_key);
     pith_free(parts->cache);
     pith_free(parts->history);
+    pith_serve_upstream_release(&parts->upstream);
 }
 
 /* The whole file as text; exit code, or -1. */
@@ -295,6 +315,7 @@ static int serve(const serve_options *o, serve_parts *parts) {
         .certificate = parts->certificate,
         .certificate_key = parts->certificate_key,
         .history = parts->history,
+        .upstream = pith_serve_upstream_server(&o->upstream, &parts->upstream),
         .log = (pith_server_log)o->log,
         .header_seconds = o->request_seconds,
         .body_seconds = 3 * o->request_seconds,
@@ -306,10 +327,62 @@ static int serve(const serve_options *o, serve_parts *parts) {
     return PITH_EXIT_OK;
 }
 
-int pith_command_serve(int argc, char **argv) {
-    serve_options o = {.host = "127.0.0.1", .port = 8080, .n_parallel = 4, .n_queue = 64};
-    pith_cli_option table[N_OPTIONS];
+/* Where secrets come from; what they are is not shown. */
+static json_t *describe_secrets(const serve_options *o, const serve_parts *parts) {
+    json_t *out = json_object();
+    if (parts->key)
+        pith_cli_json_set(out, "key",
+                          json_string(o->key_file ? "set in --key-file" : "set in PITH_API_KEY"));
+    if (parts->upstream.key)
+        pith_cli_json_set(out, "upstream key", json_sprintf("set in %s", o->upstream.key_env));
+    return out;
+}
+
+/* All that is read before models are looked for. Exit code, or -1. */
+static int prepare(const pith_cli_command *command, serve_options *o, serve_parts *parts) {
+    int code = read_key(o, parts);
+    if (code < 0) code = check(command, o, parts);
+    if (code < 0) code = pith_serve_upstream_open(command, &o->upstream, &parts->upstream);
+    if (code < 0 && o->certificate_file)
+        code = read_text(o->certificate_file, PEM_LIMIT, &parts->certificate);
+    if (code < 0 && o->certificate_key_file)
+        code = read_text(o->certificate_key_file, PEM_LIMIT, &parts->certificate_key);
+    return code;
+}
+
+static int refuse_build(const serve_options *o) {
+    pith_error error = {0};
+    const pith_server_options none = {.host = o->host};
+    pith_server_run(&none, &is_stopping, &error); /* says why */
+    return pith_cli_fail(&error);
+}
+
+static int run(const pith_cli_command *command, serve_options *o, pith_serve_config *config) {
     serve_parts parts = {0};
+    if (!pith_server_library()) return refuse_build(o);
+    int code = prepare(command, o, &parts);
+    if (code < 0 && o->print_config)
+        code = pith_serve_config_print(config, describe_secrets(o, &parts));
+    if (code < 0) code = pith_cli_prefer(&o->model, NULL);
+    if (code < 0 && o->model.prefer_text[0])
+        fprintf(stderr, "note: --prefer: %s\n", o->model.prefer_text);
+    if (code < 0) code = find_models(o, &parts);
+    if (code < 0) code = find_loras(o, &parts);
+    if (code < 0) code = serve(o, &parts);
+    release(&parts);
+    return code;
+}
+
+int pith_command_serve(int argc, char **argv) {
+    serve_options o = {.host = "127.0.0.1",
+                       .port = 8080,
+                       .n_parallel = 4,
+                       .n_queue = 64,
+                       .request_seconds = 20,
+                       .stop_seconds = 5,
+                       .upstream = {.timeout = 120}};
+    pith_cli_option table[N_OPTIONS];
+    pith_serve_config config = {.command = NULL};
     o.log = PITH_SERVER_LOG_INFO;
     fill_options(&o, table);
     pith_cli_command command = {
@@ -317,27 +390,10 @@ int pith_command_serve(int argc, char **argv) {
         N_OPTIONS,
         "Models that `pith list` shows are loaded when they are asked for. Once requests are\n"
         "taken, \"listening on http://HOST:PORT\" is told on stderr; GET /health says when the\n"
-        "model is loaded. Ctrl-C stops: replies that run get 5 seconds."};
-    int code = pith_cli_parse_alone(&command, argc, argv);
-    if (code >= 0) return code;
-    if (!pith_server_library()) {
-        pith_error error = {0};
-        const pith_server_options none = {.host = o.host};
-        pith_server_run(&none, &is_stopping, &error); /* says why */
-        return pith_cli_fail(&error);
-    }
-    code = pith_cli_prefer(&o.model, NULL);
-    if (code < 0 && o.model.prefer_text[0])
-        fprintf(stderr, "note: --prefer: %s\n", o.model.prefer_text);
-    if (code < 0) code = read_key(&o, &parts);
-    if (code < 0) code = check(&command, &o, &parts);
-    if (code < 0 && o.certificate_file)
-        code = read_text(o.certificate_file, PEM_LIMIT, &parts.certificate);
-    if (code < 0 && o.certificate_key_file)
-        code = read_text(o.certificate_key_file, PEM_LIMIT, &parts.certificate_key);
-    if (code < 0) code = find_models(&o, &parts);
-    if (code < 0) code = find_loras(&o, &parts);
-    if (code < 0) code = serve(&o, &parts);
-    release(&parts);
+        "model is loaded. Ctrl-C stops: replies that run get --stop-timeout seconds. Every option\n"
+        "may also be a variable (--port: PITH_SERVE_PORT) or stand in the file of --config."};
+    int code = pith_serve_config_read(&config, &command, argc, argv, &o.config);
+    if (code < 0) code = run(&command, &o, &config);
+    pith_serve_config_release(&config);
     return code;
 }

@@ -7,6 +7,7 @@
 #include "base/calendar.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "server/routing.h"
 
 #include <string.h>
 
@@ -112,6 +113,7 @@ static void start(pith_exchange *exchange, const pith_answer_protocol *protocol,
                   pith_answer_request *request) {
     pith_served *served = NULL;
     pith_models *models = pith_exchange_server(exchange)->models;
+    request->job.route_limit = pith_routing_token_limit(exchange);
     if (pith_models_lease(models, request->model, exchange, &served) != PITH_LEASE_OK) return;
     const char *user = request->job.user;
     pith_answer *a = NULL;

@@ -36,7 +36,7 @@ static pith_exchange *take(pith_desk *desk) {
 static void *work(void *user) {
     pith_desk *desk = user;
     for (pith_exchange *e; (e = take(desk));) {
-        e->route->handle(e);
+        if (!pith_routing_take(e)) e->route->handle(e);
         pith_exchange_release(e);
     }
     return NULL;

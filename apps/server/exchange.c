@@ -273,6 +273,13 @@ bool pith_exchange_stream_line(pith_exchange *e, json_t *data) {
     return ok;
 }
 
+size_t pith_exchange_unsent(pith_exchange *e) {
+    pthread_mutex_lock(&e->lock);
+    size_t unsent = e->out.size - e->n_sent;
+    pthread_mutex_unlock(&e->lock);
+    return unsent;
+}
+
 bool pith_exchange_is_gone(pith_exchange *e) {
     pthread_mutex_lock(&e->lock);
     if (!e->connection) e->is_gone = true;
@@ -316,6 +323,10 @@ static void add_headers(const pith_exchange *e, struct MHD_Response *response) {
     MHD_add_response_header(response, "Content-Type", e->type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (e->routing.answered_by) {
+        MHD_add_response_header(response, "X-Pith-Answered-By", e->routing.answered_by);
+        MHD_add_response_header(response, "X-Pith-Reason", e->routing.reason);
+    }
     for (int i = 0; i < e->n_headers; i++)
         MHD_add_response_header(response, e->header_names[i], e->header_values[i]);
 }

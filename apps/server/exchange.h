@@ -56,6 +56,8 @@ void pith_exchange_stream_end(pith_exchange *exchange);
 bool pith_exchange_stream_event(pith_exchange *exchange, const char *event, json_t *data);
 /* The JSON and a line's end: NDJSON. The JSON is released. */
 bool pith_exchange_stream_line(pith_exchange *exchange, json_t *data);
+/* Bytes of a stream that the client did not take yet. */
+size_t pith_exchange_unsent(pith_exchange *exchange);
 /* Asks the system too; costs a call of it. */
 bool pith_exchange_is_gone(pith_exchange *exchange);
 

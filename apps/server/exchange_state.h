@@ -11,6 +11,7 @@
 #define PITH_APPS_SERVER_EXCHANGE_STATE_H
 
 #include "server/route.h"
+#include "server/routing.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -33,7 +34,8 @@ struct pith_exchange {
     pith_buffer body;
     uint64_t body_limit, body_seen; /* bytes */
     uint64_t begun_ns;
-    bool is_counted;     /* in the daemon's number of answers */
+    bool is_counted; /* in the daemon's number of answers */
+    pith_route_state routing;
     pith_exchange *next; /* in the desk's queue, or parked */
 
     pthread_mutex_t lock; /* of all below */

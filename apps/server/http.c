@@ -154,7 +154,8 @@ static enum MHD_Result answer_preflight(pith_exchange *e) {
     pith_exchange_add_header(e, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
     pith_exchange_add_header(
         e, "Access-Control-Allow-Headers",
-        "authorization, content-type, x-api-key, anthropic-version, anthropic-beta");
+        "authorization, content-type, x-api-key, anthropic-version, anthropic-beta, x-pith-route, "
+        "x-pith-private");
     pith_exchange_add_header(e, "Access-Control-Max-Age", "600");
     e->phase = PITH_EXCHANGE_HANDED;
     atomic_fetch_add(&e->server->n_handed, 1);
@@ -191,6 +192,8 @@ static enum MHD_Result begin(pith_http *http, pith_exchange *e) {
     if (origin) {
         pith_exchange_add_header(e, "Access-Control-Allow-Origin", origin);
         pith_exchange_add_header(e, "Vary", "Origin");
+        pith_exchange_add_header(e, "Access-Control-Expose-Headers",
+                                 "X-Pith-Answered-By, X-Pith-Reason");
     }
     if (origin && strcmp(e->method, "OPTIONS") == 0) return answer_preflight(e);
     e->route = pith_route_find(e->method, e->path, allow);
@@ -201,6 +204,7 @@ static enum MHD_Result begin(pith_http *http, pith_exchange *e) {
     e->shape = e->route->error_shape;
     if (atomic_load(&e->server->is_stopping))
         return refuse(e, 503, "stopping", "the server is being stopped");
+    pith_routing_read_headers(e);
     e->body_limit = o->body_limit ? o->body_limit : 16u << 20;
     if (length && (strlen(length) > 18 || strtoull(length, NULL, 10) > e->body_limit))
         return refuse(e, 413, "too_large", "the body is larger than this server takes (16 MiB)");

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "server/engine_thread.h"
+#include "server/routing.h"
 
 #include <math.h>
 #include <string.h>
@@ -93,6 +94,12 @@ static bool check_ids(const pith_job *job, const pith_job_request *r, pith_job_r
     }
     if (job->n_ids == 0) {
         pith_fail(&why->error, PITH_ERROR_ARGUMENT, "the prompt is empty");
+        return false;
+    }
+    if (r->route_limit > 0 && job->n_ids > (size_t)r->route_limit) {
+        why->code = PITH_JOB_ROUTED;
+        pith_fail(&why->error, PITH_ERROR_LIMIT, "rule: its %zu tokens are more than %d",
+                  job->n_ids, (int)r->route_limit);
         return false;
     }
     if (job->n_ids < (size_t)n_ctx) return true;
@@ -270,7 +277,22 @@ bool pith_job_count(pith_served *served, const pith_job_request *r, size_t *n,
     return ok;
 }
 
+/* What the model here cannot may go upstream. */
+static bool hand_over(pith_exchange *exchange, const pith_job_refusal *why) {
+    if (why->is_busy) return pith_routing_hand_over(exchange, "the queue is full");
+    if (!why->code) return false;
+    if (strcmp(why->code, "context_length_exceeded") == 0)
+        return pith_routing_hand_over(exchange, "the prompt is longer than the context here");
+    return strcmp(why->code, PITH_JOB_ROUTED) == 0 &&
+           pith_routing_hand_over(exchange, why->error.text);
+}
+
 void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why) {
+    if (hand_over(exchange, why)) return;
+    if (why->code && strcmp(why->code, PITH_JOB_ROUTED) == 0) { /* it cannot leave any more */
+        pith_desk_push_again(pith_exchange_server(exchange)->desk, exchange);
+        return;
+    }
     pith_http_error what = pith_http_error_of(&why->error);
     what.param = why->param;
     what.code = why->code;

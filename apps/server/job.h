@@ -14,6 +14,9 @@
 #include "server/fields.h"
 #include "server/model_pool.h"
 
+/* Of a prompt that a rule sends upstream. */
+#define PITH_JOB_ROUTED "routed"
+
 enum { PITH_JOB_MAX_CHOICES = 16, PITH_JOB_MAX_STOPS = 16, PITH_JOB_MAX_BIASES = 1024 };
 
 typedef struct pith_job_request {
@@ -46,8 +49,9 @@ typedef struct pith_job_request {
     bool wants_progress;
     double deadline_ms; /* from now on; 0: none */
     pith_lora_set loras;
-    const char *user; /* who asks, as the request says; may be NULL */
-    uint64_t client;  /* whose turn it is: a hash */
+    const char *user;    /* who asks, as the request says; may be NULL */
+    uint64_t client;     /* whose turn it is: a hash */
+    int32_t route_limit; /* tokens; a longer prompt is not started, code PITH_JOB_ROUTED; 0: none */
 } pith_job_request;
 
 typedef enum pith_job_event_kind {

@@ -61,6 +61,12 @@ void pith_handle_metrics(pith_exchange *exchange) {
     add(&out, "model_bytes", "gauge", "Memory of loaded models.", sums.bytes);
     add(&out, "model_loads_total", "counter", "Models loaded.", of(&c->loads));
     add(&out, "model_unloads_total", "counter", "Models taken out of memory.", of(&c->unloads));
+    add(&out, "upstream_requests_total", "counter", "Requests sent upstream.",
+        of(&c->upstream_requests));
+    add(&out, "upstream_failed_total", "counter", "Of them, those that went wrong.",
+        of(&c->upstream_failed));
+    add(&out, "upstream_sent_bytes_total", "counter", "Bytes of requests sent upstream.",
+        of(&c->upstream_sent));
     add(&out, "resident_bytes", "gauge", "Memory of the process.", (double)pith_memory_resident());
     add(&out, "uptime_seconds", "gauge", "Since the server started.",
         (double)(pith_clock_ns() - server->started_ns) * 1e-9);

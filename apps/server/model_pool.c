@@ -128,12 +128,20 @@ static void start_load(pith_models *m, pith_served *served) {
     served->error = error;
 }
 
+/* The model is not there now. Where the upstream does not take it after all, it is asked for again
+ * and waited for: pith_routing_may_hand_over is false then. */
+static pith_lease hand_over(pith_models *m, const char *name, pith_exchange *e, pith_served **out) {
+    if (pith_routing_hand_over(e, "the model here is not loaded")) return PITH_LEASE_REFUSED;
+    return pith_models_lease(m, name, e, out);
+}
+
 pith_lease pith_models_lease(pith_models *m, const char *name, pith_exchange *e,
                              pith_served **out) {
     pith_lease lease = PITH_LEASE_PARKED;
     pith_error error = {0};
     pthread_mutex_lock(&m->lock);
     pith_served *served = find_tagged(m, name);
+    if (!served && pith_routing_may_substitute(e)) served = find_model(m, NULL);
     bool is_held = served && served->state == PITH_SERVED_READY && m->n_waiting > 0;
     if (served && served->state == PITH_SERVED_FAILED && e->begun_ns < served->used_ns)
         error = served->error; /* it was tried for this request */
@@ -144,11 +152,14 @@ pith_lease pith_models_lease(pith_models *m, const char *name, pith_exchange *e,
         served->n_leases++;
         *out = served;
         lease = PITH_LEASE_OK;
+    } else if (!is_held && served && !m->is_cancelled && pith_routing_may_hand_over(e)) {
+        lease = PITH_LEASE_REFUSED;
     } else if (served && !m->is_cancelled && error.status == PITH_OK) {
         park(m, e);
     }
     bool is_over = m->is_cancelled;
     pthread_mutex_unlock(&m->lock);
+    if (lease == PITH_LEASE_REFUSED) return hand_over(m, name, e, out);
     if (!served) return refuse_unknown(e, name);
     if (is_over) return refuse(e, 503, "stopping", "the server is being stopped");
     if (error.status != PITH_OK) return refuse(e, 503, "model_failed", error.text);

@@ -21,7 +21,7 @@ typedef enum pith_served_state {
 typedef enum pith_lease {
     PITH_LEASE_OK,
     PITH_LEASE_PARKED, /* the handler returns; it is called again when the model is loaded */
-    PITH_LEASE_REFUSED /* the exchange was answered */
+    PITH_LEASE_REFUSED /* the exchange was answered, or handed over to the upstream */
 } pith_lease;
 
 pith_models *pith_models_new(pith_server *server, pith_error *error);

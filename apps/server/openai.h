@@ -5,6 +5,7 @@
 
 #include "server/answer.h"
 #include "server/route.h"
+#include "server/routing.h"
 
 /* Reads messages, tools, tool_choice, parallel_tool_calls and chat_template_kwargs into what a
  * template reads (released by the caller; NULL when something is wrong, which the fields say), and
@@ -20,6 +21,8 @@ json_t *pith_openai_convert_messages(pith_fields *fields, json_t *messages, cons
 /* What all its routes have beside what they ask for: user, metadata, store: false, ..., lora,
  * deadline_ms. */
 void pith_openai_read_harmless(pith_fields *fields, pith_job_request *job);
+/* The field "pith" of the routes that may go upstream; routing.c heeded it before. */
+void pith_openai_read_route(pith_fields *fields);
 /* stream and stream_options. */
 void pith_openai_read_stream(pith_fields *fields, pith_answer_request *out);
 const char *pith_openai_finish(pith_job_finish finish);

@@ -179,6 +179,7 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     if (out->job.wants_progress && !out->stream)
         pith_fields_wrong(f, "return_progress", "invalid_value", "is for stream: true alone");
     pith_openai_read_harmless(f, &out->job);
+    pith_openai_read_route(f);
     out->job.reads_reasoning = !out->job.has_grammar || out->job.reads_calls;
     out->job.context = out->context;
     return pith_fields_close(f);

@@ -166,6 +166,7 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     if (pith_fields_int(f, "best_of", 1, PITH_JOB_MAX_CHOICES, &n) && n != (job->n ? job->n : 1))
         pith_fields_wrong(f, "best_of", "unsupported", "must be n");
     pith_openai_read_harmless(f, job);
+    pith_openai_read_route(f);
     return pith_fields_close(f);
 }
 

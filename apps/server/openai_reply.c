@@ -3,6 +3,7 @@
  * around their choices, the end of their streams, and fields that both take.
  * Read next: openai_chat.c. */
 #include "server/openai.h"
+#include "server/routing.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ json_t *pith_openai_whole(const pith_answer *a, const char *object, json_t *choi
     json_t *body = pith_openai_object(a, object, choices);
     json_object_set_new(body, "usage", pith_job_usage(account));
     json_object_set_new(body, "timings", pith_job_timings(account));
+    json_object_set_new(body, "pith", pith_routing_describe(a->exchange));
     return body;
 }
 
@@ -23,6 +25,7 @@ void pith_openai_stream_end(pith_answer *a, const char *object, const pith_job_a
     json_t *last = pith_openai_object(a, object, json_array());
     if (a->include_usage) json_object_set_new(last, "usage", pith_job_usage(account));
     json_object_set_new(last, "timings", pith_job_timings(account));
+    json_object_set_new(last, "pith", pith_routing_describe(a->exchange));
     pith_exchange_stream_event(a->exchange, NULL, last);
     pith_exchange_stream_write(a->exchange, "data: [DONE]\n\n", 14);
 }
@@ -42,6 +45,12 @@ void pith_openai_read_stream(pith_fields *f, pith_answer_request *out) {
     pith_fields_close(&in);
     if (pith_fields_leave(f, &in) && !out->stream)
         pith_fields_wrong(f, "stream_options", "invalid_value", "is for stream: true alone");
+}
+
+void pith_openai_read_route(pith_fields *f) {
+    pith_route_wish wish;
+    bool is_private;
+    pith_routing_read_field(f, &wish, &is_private); /* heeded before: routing.c */
 }
 
 void pith_openai_read_harmless(pith_fields *f, pith_job_request *job) {

@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "server/chat_history.h"
 #include "server/model_pool.h"
+#include "server/notify.h"
+#include "server/routing.h"
 
 #include <microhttpd.h>
 #include <stdarg.h>
@@ -72,10 +74,12 @@ static bool wait_for_answers(pith_server *server, int seconds) {
 static void stop_all(pith_server *server) {
     enum { PATIENCE = 60, FLUSH_MS = 2000 };
     int seconds = server->options->stop_seconds > 0 ? server->options->stop_seconds : 5;
+    pith_notify("STOPPING=1\nSTATUS=letting replies end");
     atomic_store(&server->is_stopping, true);
     pith_http_quiesce(server->http);
     wait_for_answers(server, seconds);
     pith_models_cancel(server->models);
+    pith_routing_cancel(server->routing);
     wait_for_answers(server, PATIENCE);
     for (int i = 0; i < FLUSH_MS / 10 && pith_http_n_answers(server->http) > 0; i++) sleep_ms(10);
 }
@@ -99,6 +103,7 @@ static pith_status serve(pith_server *server, const volatile sig_atomic_t *stop,
     pith_status status = PITH_OK;
     pith_error failed = {0};
     print_address(server);
+    pith_notify("READY=1\nSTATUS=serving");
     pith_models_start(server->models);
     while (!*stop && status == PITH_OK) {
         sleep_ms(TICK_MS);
@@ -125,15 +130,18 @@ pith_status pith_server_run(const pith_server_options *options, const volatile s
         server->desk = pith_desk_new(server, DESK_THREADS, DESK_LIMIT, error);
     if (server->desk) server->models = pith_models_new(server, error);
     /* that the address is taken is told before a model is loaded */
-    if (server->models) server->http = pith_http_new(server, error);
+    if (server->models) server->routing = pith_routing_new(server, error);
+    if (server->routing) server->http = pith_http_new(server, error);
     if (server->http)
         status = serve(server, stop, error);
     else
         status = error->status;
     pith_http_free(server->http);
+    pith_routing_stop(server->routing);
     pith_desk_free(server->desk);
     pith_models_free(server->models);
     pith_chat_history_free(server->history);
+    pith_routing_free(server->routing);
     pith_free(server);
     return status;
 }

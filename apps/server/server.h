@@ -27,6 +27,29 @@ typedef struct pith_server_lora {
     const char *path; /* a GGUF file or a PEFT folder */
     float scale;
 } pith_server_lora;
+typedef enum pith_server_policy {
+    PITH_ROUTE_LOCAL_ONLY = 0,  /* nothing leaves */
+    PITH_ROUTE_LOCAL_FIRST = 1, /* what the local model cannot do, and what a caller sends */
+    PITH_ROUTE_BY_RULES = 2     /* and what the rules below say */
+} pith_server_policy;
+
+/* A bigger engine that may answer instead: any service with OpenAI's API. */
+typedef struct pith_server_upstream {
+    const char *url;         /* "https://host/v1"; NULL: there is none */
+    const char *model;       /* as the service calls it */
+    const char *key;         /* NULL: none is sent */
+    const char *key_name;    /* the variable that it came from, for messages */
+    const char *authorities; /* PEM file of the certificates to trust; NULL: the system's */
+    pith_server_policy policy;
+    int32_t over_tokens;       /* rule: longer prompts go upstream; 0: no such rule */
+    bool tools;                /* rule: requests that use tools do */
+    const char *const *models; /* rule: [n_models] these names mean the upstream */
+    size_t n_models;
+    const char *marks;       /* text of words that keep a request here (private_marks.h), or NULL */
+    const char *marks_name;  /* its file, for messages */
+    const char *log_path;    /* lists what left; its folder exists */
+    int32_t timeout_seconds; /* without a byte from the upstream; 0: 120 */
+} pith_server_upstream;
 
 typedef struct pith_server_options {
     const char *host;           /* "127.0.0.1", "::1"; an address, not a name */
@@ -51,6 +74,7 @@ typedef struct pith_server_options {
     int32_t idle_unload;        /* seconds without a request; 0: models stay */
     const char *certificate, *certificate_key; /* PEM texts; NULL: plain HTTP */
     const char *history; /* file of the page's conversations; NULL: they are not kept */
+    pith_server_upstream upstream;
     pith_server_log log;
     int32_t header_seconds; /* to send a request's head; 0: 20 */
     int32_t body_seconds;   /* to send its body; 0: 60 */

@@ -4,10 +4,12 @@
  *   client -> http.c (one thread, no waiting) -> exchange
  *                 quick route: answered at once
  *                 else: desk.c (two threads) -> handler -> model_pool.c -> job -> engine_thread.c
+ *                                             \-> routing.c -> upstream.c (one thread)
  *   client <- http.c <- exchange.c (bounded text) <- protocol's events <- engine_thread.c (one
  *                                                                     thread for a loaded model)
  *
- * Locks, outer to inner: models, engine thread, exchange. None is held while an engine steps.
+ * Locks, outer to inner: models, engine thread, upstream, exchange. None is held while an engine
+ * steps.
  * Read next: exchange.h (what a protocol sees of HTTP), job.h (what it asks of an engine). */
 #ifndef PITH_APPS_SERVER_SERVER_PARTS_H
 #define PITH_APPS_SERVER_SERVER_PARTS_H
@@ -24,6 +26,7 @@ typedef struct pith_desk pith_desk;
 typedef struct pith_models pith_models;
 typedef struct pith_exchange pith_exchange;
 typedef struct pith_chat_history pith_chat_history;
+struct pith_routing;
 
 /* What /metrics tells, counted where it happens. */
 typedef struct pith_server_counts {
@@ -32,6 +35,7 @@ typedef struct pith_server_counts {
     atomic_ullong prompt_us, predicted_us; /* of finished replies */
     atomic_ullong replies, cancelled;      /* finished; of them, those whose client left */
     atomic_ullong loads, unloads;
+    atomic_ullong upstream_requests, upstream_failed, upstream_sent; /* sent: bytes of bodies */
     atomic_int running, queued, connections;
 } pith_server_counts;
 
@@ -41,6 +45,7 @@ struct pith_server {
     pith_desk *desk;
     pith_models *models;
     pith_chat_history *history; /* of the page */
+    struct pith_routing *routing;
     pith_server_counts counts;
     atomic_bool is_stopping; /* new requests are refused */
     atomic_int n_handed;     /* exchanges that wait for their answer */
