@@ -14,6 +14,7 @@
 static void answer_free(pith_answer *a) {
     if (a->protocol->deinit) a->protocol->deinit(a);
     pith_fold_deinit(&a->fold);
+    json_decref(a->held);
     pith_exchange_release(a->exchange);
     pith_free(a->model);
     pith_free(a);
@@ -47,8 +48,9 @@ void pith_answer_begin(pith_answer *a) {
 
 static void on_event(void *user, const pith_job_event *event) {
     pith_answer *a = user;
+    if (a->fold.failed) return; /* on_end tells it */
     if (!a->stream || a->protocol->folds_streams) pith_fold_add(&a->fold, event);
-    if (a->stream) a->protocol->stream_event(a, event);
+    if (a->stream && !a->fold.failed) a->protocol->stream_event(a, event);
 }
 
 static void end_failed(pith_answer *a, const pith_error *error) {
@@ -66,6 +68,11 @@ static void end_failed(pith_answer *a, const pith_error *error) {
 
 static void on_end(void *user, const pith_error *error, const pith_job_account *account) {
     pith_answer *a = user;
+    pith_error is_short = {.status = PITH_OK};
+    if (!error && a->fold.failed) {
+        pith_fail_memory(&is_short, "an answer", a->fold.choices[0].text.size);
+        error = &is_short;
+    }
     if (error) {
         end_failed(a, error);
     } else if (a->stream) {
@@ -73,8 +80,7 @@ static void on_end(void *user, const pith_error *error, const pith_job_account *
         a->protocol->stream_end(a, account);
         pith_exchange_stream_end(a->exchange);
     } else {
-        json_t *body = a->protocol->whole(a, account);
-        pith_exchange_reply(a->exchange, 200, a->fold.failed ? (json_decref(body), NULL) : body);
+        pith_exchange_reply(a->exchange, 200, a->protocol->whole(a, account));
     }
     answer_free(a);
 }
@@ -85,13 +91,24 @@ static bool is_gone(void *user) {
 
 /* ---- Requests ---- */
 
-/* Messages need a template, unless the request gives its text too. */
-static bool choose_prompt(pith_answer_request *request, pith_served *served, pith_error *error) {
+/* Messages need a template, unless the request gives its text too and nothing else is lost. */
+static bool choose_prompt(pith_answer_request *request, pith_served *served,
+                          pith_job_refusal *why) {
     pith_job_request *job = &request->job;
     if (!job->context || pith_model_chat_template(pith_served_model(served))) return true;
-    job->context = NULL;
-    if (job->text) return true;
-    pith_fail(error, PITH_ERROR_UNSUPPORTED, "the model has no chat template: ask /v1/completions");
+    why->param = request->needs_template                  ? request->needs_template
+                 : job->thinking == PITH_THINKING_WANTED ? job->thinking_path
+                                                          : NULL;
+    if (job->text && !why->param) {
+        job->context = NULL;
+        return true;
+    }
+    if (why->param)
+        pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
+                  "%s needs a chat template, and the model has none: leave it out", why->param);
+    else
+        pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
+                  "the model has no chat template: ask /v1/completions");
     return false;
 }
 
@@ -120,7 +137,7 @@ static void start(pith_exchange *exchange, const pith_answer_protocol *protocol,
     request->job.client =
         pith_hash(user ? user : "", user ? strlen(user) : 0, pith_exchange_client(exchange));
     pith_job_refusal why = {.error = {.status = PITH_OK}};
-    if (choose_prompt(request, served, &why.error)) {
+    if (choose_prompt(request, served, &why)) {
         a = answer_new(exchange, protocol, request, pith_served_name(served));
         if (!a) pith_fail_memory(&why.error, "a request", protocol->answer_bytes);
     }
@@ -164,7 +181,7 @@ void pith_answer_hold_to_schema(pith_answer_request *request, const json_t *sche
     request->grammar = pith_json_dump(schema ? schema : any);
     json_decref(any);
     request->job.has_grammar = true;
-    request->job.grammar = request->grammar ? request->grammar : "";
+    request->job.grammar = request->grammar; /* NULL: without memory, which the job tells */
     request->job.grammar_kind = PITH_GRAMMAR_JSON_SCHEMA;
     request->job.grammar_path = path;
 }

@@ -21,6 +21,7 @@ typedef struct pith_answer_request {
     json_t *context;   /* owned: of job.context */
     char *grammar;     /* owned: of job.grammar */
     bool stream, include_usage;
+    const char *needs_template; /* the field that a template alone heeds; NULL: none */
     bool only_loads; /* nothing is to be made: `loaded` answers once the model is there */
     bool keeps;      /* with keep_seconds: pith_served_keep */
     int64_t keep_seconds;
@@ -35,6 +36,7 @@ typedef struct pith_answer {
     json_int_t created;
     uint64_t loaded_ns; /* when the model was there */
     bool stream, include_usage, has_begun;
+    json_t *held;   /* a chunk that waits for the account, or NULL */
     pith_fold fold; /* without stream, or where the protocol folds streams too */
 } pith_answer;
 

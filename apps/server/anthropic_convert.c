@@ -61,8 +61,8 @@ static void read_tool_use(conversion *c, pith_fields *in) {
     pith_fields_harmless(in, "caller");
     if (in->failed) return;
     if (!c->calls) c->calls = json_array();
-    pith_chat_add_call(c->calls, id, name, json_incref(input));
-    json_object_set_new(c->names, id, json_string(name));
+    pith_chat_add_call(in, c->calls, id, name, json_incref(input));
+    pith_fields_set(in, c->names, id, json_string(name));
 }
 
 static void read_tool_result(conversion *c, pith_fields *in) {
@@ -78,11 +78,10 @@ static void read_tool_result(conversion *c, pith_fields *in) {
     snprintf(path, sizeof path, "%.70s.content", in->path);
     read_text_blocks(in, "content", path, &text);
     json_t *message = json_pack("{s:s, s:s, s:o}", "role", "tool", "tool_call_id", id, "content",
-                                json_stringn(text.data ? text.data : "", text.size));
+                                pith_fields_take(in, &text));
     json_t *name = json_object_get(c->names, id);
-    if (name) json_object_set(message, "name", name);
-    json_array_append_new(c->list, message);
-    pith_buffer_deinit(&text);
+    if (name) pith_fields_set(in, message, "name", json_incref(name));
+    pith_fields_append(in, c->list, message);
 }
 
 static void read_plain(pith_fields *in, const char *key, pith_buffer *out) {
@@ -121,19 +120,21 @@ static void read_block(conversion *c, json_t *block, const char *path) {
 /* ---- Messages ---- */
 
 static void end_message(conversion *c, const char *role) {
-    json_t *message = json_pack("{s:s, s:o}", "role", role, "content",
-                                json_stringn(c->text.data ? c->text.data : "", c->text.size));
-    if (c->thinking.size > 0)
-        json_object_set_new(message, "reasoning_content",
-                            json_stringn(c->thinking.data, c->thinking.size));
-    if (c->calls) json_object_set(message, "tool_calls", c->calls);
+    pith_fields *f = c->fields;
+    bool has_text = c->text.size > 0 || c->text.failed, has_thought = c->thinking.size > 0;
+    json_t *message =
+        json_pack("{s:s, s:o}", "role", role, "content", pith_fields_take(f, &c->text));
+    if (c->thinking.failed) pith_fields_short(f);
+    if (has_thought)
+        pith_fields_set(f, message, "reasoning_content", pith_fields_take(f, &c->thinking));
+    if (c->calls) pith_fields_set(f, message, "tool_calls", json_incref(c->calls));
     /* a user's message of results alone has been told */
-    if (c->is_assistant || c->text.size > 0) json_array_append(c->list, message);
-    json_decref(message);
+    if (c->is_assistant || has_text)
+        pith_fields_append(f, c->list, message);
+    else
+        json_decref(message);
     json_decref(c->calls);
     c->calls = NULL;
-    pith_buffer_reset(&c->text);
-    pith_buffer_reset(&c->thinking);
 }
 
 static void read_message(conversion *c, json_t *message, size_t at) {
@@ -170,9 +171,14 @@ static void read_message(conversion *c, json_t *message, size_t at) {
 }
 
 static void read_system(conversion *c) {
-    read_text_blocks(c->fields, "system", "system", &c->text);
-    pith_chat_add_text(c->list, "system", &c->text);
-    pith_buffer_reset(&c->text);
+    pith_fields *f = c->fields;
+    read_text_blocks(f, "system", "system", &c->text);
+    bool has_text = c->text.size > 0 || c->text.failed;
+    json_t *text = pith_fields_take(f, &c->text);
+    if (has_text)
+        pith_fields_append(f, c->list, json_pack("{s:s, s:o}", "role", "system", "content", text));
+    else
+        json_decref(text);
 }
 
 static void read_messages(conversion *c) {
@@ -214,7 +220,12 @@ static void read_tool(pith_fields *f, json_t *tool, size_t at, json_t *tools) {
     pith_fields_flag(&in, "strict", &strict);
     pith_fields_harmless(&in, "cache_control");
     pith_fields_close(&in);
-    if (pith_fields_leave(f, &in)) pith_chat_add_tool(tools, name, description, schema, strict);
+    if (pith_fields_leave(f, &in))
+        pith_chat_add_tool(f, tools,
+                           &(pith_chat_tool){.name = name,
+                                             .description = description,
+                                             .parameters = schema,
+                                             .strict = strict});
 }
 
 /* {"type": auto | any | tool | none, "name", "disable_parallel_tool_use"}; false: no calls. */
@@ -238,38 +249,64 @@ static bool read_choice(pith_fields *f, bool has_tools, pith_job_request *job) {
     return !is_none;
 }
 
-/* What the template is told: NULL, or {"enable_thinking"}. A budget is a part of max_tokens and no
- * limit of its own. */
-static json_t *read_thinking(pith_fields *f) {
-    json_t *thinking = NULL;
-    const char *type = "";
+/* A budget below max_tokens would have to be enforced, and is not. */
+static void read_budget(pith_fields *f, pith_fields *in) {
     int64_t budget = 0;
+    json_int_t most = json_integer_value(json_object_get(f->object, "max_tokens"));
+    if (pith_fields_int(in, "budget_tokens", 1, 1 << 24, &budget) && budget < most)
+        pith_fields_wrong(in, "budget_tokens", "unsupported",
+                          "below max_tokens is not supported: thoughts have no limit of their own, "
+                          "ask for thinking.type adaptive");
+}
+
+/* What the template is told goes to `more`. */
+static void read_thinking(pith_fields *f, pith_job_request *job, json_t **more) {
+    json_t *thinking = NULL;
+    const char *type = "", *display = "summarized";
     pith_fields in;
-    if (!pith_fields_object(f, "thinking", &thinking)) return NULL;
+    if (!pith_fields_object(f, "thinking", &thinking)) return;
     pith_fields_init(&in, thinking, "thinking");
     if (pith_fields_require(&in, "type")) pith_fields_text(&in, "type", &type);
-    bool is_on = strcmp(type, "enabled") == 0 || strcmp(type, "adaptive") == 0;
+    bool is_adaptive = strcmp(type, "adaptive") == 0;
+    bool is_on = strcmp(type, "enabled") == 0 || is_adaptive;
     if (!is_on && strcmp(type, "disabled") != 0)
         pith_fields_wrong(&in, "type", "invalid_value", "must be enabled, adaptive or disabled");
-    pith_fields_int(&in, "budget_tokens", 1, 1 << 24, &budget);
+    if (pith_fields_text(&in, "display", &display) && strcmp(display, "summarized") != 0)
+        pith_fields_wrong(&in, "display", "unsupported", "must be summarized: thoughts are told");
+    read_budget(f, &in);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
-    return json_pack("{s:b}", "enable_thinking", (int)is_on);
+    job->thinking_path = "thinking";
+    if (!is_adaptive) job->thinking = is_on ? PITH_THINKING_WANTED : PITH_THINKING_UNWANTED;
+    if (!(*more = json_pack("{s:b}", "enable_thinking", (int)is_on))) pith_fields_short(f);
+}
+
+/* output_config.effort; its format is anthropic_messages.c's. high is the API's own. */
+static void read_effort(pith_fields *f, pith_job_request *job, json_t **more) {
+    json_t *config = NULL;
+    pith_fields in;
+    if (!pith_fields_object(f, "output_config", &config)) return;
+    pith_fields_init(&in, config, "output_config");
+    const char *effort = json_string_value(json_object_get(config, "effort"));
+    if (effort && strcmp(effort, "high") == 0) return;
+    pith_chat_read_effort(&in, "effort", "output_config.effort", more, job);
+    pith_fields_leave(f, &in);
 }
 
 bool pith_anthropic_read_messages(pith_fields *f, pith_answer_request *out) {
     conversion c = {.fields = f, .list = json_array(), .names = json_object()};
-    json_t *tools = NULL, *tool, *list = json_array(), *more;
+    json_t *tools = NULL, *tool, *list = json_array(), *more = NULL;
     size_t i;
     read_messages(&c);
     pith_fields_array(f, "tools", &tools);
     json_array_foreach(tools, i, tool) {
         read_tool(f, tool, i, list);
     }
-    more = read_thinking(f);
+    read_thinking(f, &out->job, &more);
+    read_effort(f, &out->job, &more);
     bool has_tools = json_array_size(list) > 0;
     out->job.reads_calls = read_choice(f, has_tools, &out->job) && has_tools;
-    out->context = pith_chat_context(c.list, out->job.reads_calls ? list : NULL, more);
+    out->context = pith_chat_context(f, c.list, out->job.reads_calls ? list : NULL, more);
     out->job.context = out->context;
     out->job.tools = json_object_get(out->context, "tools"); /* the context's */
     json_decref(list);

@@ -148,18 +148,6 @@ static json_t *whole(pith_answer *a, const pith_job_account *account) {
 
 /* ---- The request ---- */
 
-static void read_sampling(pith_fields *f, pith_server *server, pith_answer_request *out) {
-    pith_sampler_options *s = &out->job.sampler;
-    int64_t top_k = 0;
-    *s = (pith_sampler_options){.size = sizeof *s, .temperature = 1};
-    pith_fields_number(f, "temperature", 0, 2, &s->temperature);
-    pith_fields_number(f, "top_p", 0, 1, &s->top_p);
-    pith_fields_number(f, "min_p", 0, 1, &s->min_p);
-    if (pith_fields_int(f, "top_k", 0, 1 << 24, &top_k)) s->top_k = (int32_t)top_k;
-    pith_job_read_seed(f, server, &out->job);
-    pith_job_read_stops(f, "stop_sequences", &out->job);
-}
-
 /* {"format": {"type": "json_schema", "schema"}} */
 static void read_output(pith_fields *f, pith_answer_request *out) {
     json_t *config = NULL, *format = NULL, *schema = NULL;
@@ -167,6 +155,7 @@ static void read_output(pith_fields *f, pith_answer_request *out) {
     pith_fields in, inner;
     if (!pith_fields_object(f, "output_config", &config)) return;
     pith_fields_init(&in, config, "output_config");
+    (void)pith_fields_any(&in, "effort"); /* anthropic_convert.c's */
     if (pith_fields_object(&in, "format", &format)) {
         pith_fields_init(&inner, format, "output_config.format");
         if (pith_fields_require(&inner, "type")) pith_fields_text(&inner, "type", &type);
@@ -205,7 +194,8 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     if (pith_fields_require(f, "max_tokens") && pith_fields_int(f, "max_tokens", 1, 1 << 24, &n))
         out->job.max_tokens = (int32_t)n;
     pith_fields_flag(f, "stream", &out->stream);
-    read_sampling(f, server, out);
+    pith_job_read_draw(f, server, &out->job);
+    pith_job_read_stops(f, "stop_sequences", &out->job);
     read_output(f, out);
     read_rest(f, &out->job);
     out->job.wants_progress = out->stream; /* pings while the prompt is read */

@@ -5,37 +5,65 @@
 
 #include <string.h>
 
-json_t *pith_chat_context(json_t *messages, json_t *tools, const json_t *more) {
+json_t *pith_chat_context(pith_fields *f, json_t *messages, json_t *tools, const json_t *more) {
     json_t *context = more ? json_deep_copy(more) : json_object();
-    json_object_set_new(context, "messages", messages);
-    json_object_set_new(context, "add_generation_prompt", json_true());
-    if (tools) json_object_set(context, "tools", tools);
-    return context;
+    bool ok = pith_fields_set(f, context, "messages", messages);
+    ok = pith_fields_set(f, context, "add_generation_prompt", json_true()) && ok;
+    if (tools) ok = pith_fields_set(f, context, "tools", json_incref(tools)) && ok;
+    if (ok) return context;
+    json_decref(context);
+    return NULL;
 }
 
-void pith_chat_add_tool(json_t *tools, const char *name, const char *description,
-                        json_t *parameters, bool strict) {
-    json_t *function = json_pack("{s:s}", "name", name);
-    if (description) json_object_set_new(function, "description", json_string(description));
-    if (parameters) json_object_set(function, "parameters", parameters);
-    if (strict) json_object_set_new(function, "strict", json_true());
-    json_array_append_new(tools, json_pack("{s:s, s:o}", "type", "function", "function", function));
+void pith_chat_add_tool(pith_fields *f, json_t *tools, const pith_chat_tool *tool) {
+    json_t *function = json_pack("{s:s}", "name", tool->name);
+    if (tool->description)
+        pith_fields_set(f, function, "description", json_string(tool->description));
+    if (tool->parameters) pith_fields_set(f, function, "parameters", json_incref(tool->parameters));
+    if (tool->strict) pith_fields_set(f, function, "strict", json_true());
+    pith_fields_append(f, tools,
+                       json_pack("{s:s, s:o}", "type", "function", "function", function));
 }
 
-void pith_chat_add_call(json_t *calls, const char *id, const char *name, json_t *arguments) {
-    json_array_append_new(calls, json_pack("{s:s, s:s, s:{s:s, s:o}}", "id", id, "type", "function",
-                                           "function", "name", name, "arguments", arguments));
+void pith_chat_add_call(pith_fields *f, json_t *calls, const char *id, const char *name,
+                        json_t *arguments) {
+    pith_fields_append(f, calls,
+                       json_pack("{s:s, s:s, s:{s:s, s:o}}", "id", id, "type", "function",
+                                 "function", "name", name, "arguments", arguments));
 }
 
 json_t *pith_chat_arguments(const char *text) {
-    json_t *object = json_loads(text, 0, NULL);
+    enum { AROUND = 8 }; /* levels of the context that they become a part of */
+    size_t n_values = 0, depth = pith_json_depth(text, strlen(text), &n_values);
+    json_t *object = NULL;
+    if (depth <= PITH_JSON_MAX_DEPTH - AROUND && n_values <= PITH_JSON_MAX_VALUES)
+        object = json_loads(text, 0, NULL);
     if (json_is_object(object)) return object;
     json_decref(object);
     return json_string(text);
 }
 
-void pith_chat_add_text(json_t *messages, const char *role, const pith_buffer *text) {
-    if (text->size == 0) return;
-    json_array_append_new(messages, json_pack("{s:s, s:o}", "role", role, "content",
-                                              json_stringn(text->data, text->size)));
+void pith_chat_copy_text(pith_fields *f, const char *key, const char *as, json_t *out) {
+    const char *text = NULL;
+    if (pith_fields_text(f, key, &text)) pith_fields_set(f, out, as, json_string(text));
+}
+
+void pith_chat_read_effort(pith_fields *f, const char *key, const char *path, json_t **more,
+                           pith_job_request *job) {
+    static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+    const char *effort = NULL;
+    size_t i = 0;
+    if (!pith_fields_text(f, key, &effort)) return;
+    while (i < 7 && strcmp(effort, efforts[i]) != 0) i++;
+    if (i == 7) {
+        pith_fields_wrong(f, key, "invalid_value",
+                          "must be none, minimal, low, medium, high, xhigh or max, not '%.40s'",
+                          effort);
+        return;
+    }
+    job->thinking = i > 1 ? PITH_THINKING_WANTED : PITH_THINKING_UNWANTED;
+    job->thinking_path = path;
+    if (!*more && !(*more = json_object())) pith_fields_short(f);
+    pith_fields_set(f, *more, "enable_thinking", json_boolean(i > 1));
+    pith_fields_set(f, *more, "reasoning_effort", json_string(effort));
 }

@@ -7,17 +7,27 @@
 #include "server/answer.h"
 
 /* {"messages", "add_generation_prompt", "tools"} and what `more` has. Takes messages over; tools
- * and more are borrowed, or NULL. */
-json_t *pith_chat_context(json_t *messages, json_t *tools, const json_t *more);
-/* Appends {"type": "function", "function": {...}}; description and parameters may be NULL. */
-void pith_chat_add_tool(json_t *tools, const char *name, const char *description,
-                        json_t *parameters, bool strict);
+ * and more are borrowed, or NULL. NULL: memory was short, which the fields say. */
+json_t *pith_chat_context(pith_fields *fields, json_t *messages, json_t *tools, const json_t *more);
+typedef struct pith_chat_tool {
+    const char *name, *description; /* description may be NULL */
+    json_t *parameters;             /* borrowed, or NULL */
+    bool strict;
+} pith_chat_tool;
+/* Appends {"type": "function", "function": {...}}. */
+void pith_chat_add_tool(pith_fields *fields, json_t *tools, const pith_chat_tool *tool);
 /* Appends {"id", "type", "function": {"name", "arguments"}}, which templates read as an object;
  * takes the arguments over. */
-void pith_chat_add_call(json_t *calls, const char *id, const char *name, json_t *arguments);
-/* Text of the request as an object; text that is none stays text. Never NULL but without memory. */
+void pith_chat_add_call(pith_fields *fields, json_t *calls, const char *id, const char *name,
+                        json_t *arguments);
+/* Text of the request as an object; text that is none, or is nested too deep, stays text. Never
+ * NULL but without memory. */
 json_t *pith_chat_arguments(const char *text);
-/* Appends {"role", "content"} unless the text is empty. */
-void pith_chat_add_text(json_t *messages, const char *role, const pith_buffer *text);
+/* The text at `key` becomes that at `as` of a message. */
+void pith_chat_copy_text(pith_fields *fields, const char *key, const char *as, json_t *out);
+/* The effort at `key`: to the template as reasoning_effort and enable_thinking in `more` (made when
+ * NULL), to the job as thinking. path: of the field, static. */
+void pith_chat_read_effort(pith_fields *fields, const char *key, const char *path, json_t **more,
+                           pith_job_request *job);
 
 #endif

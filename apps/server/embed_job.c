@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void pith_embed_job_free(pith_embed_job *job) {
@@ -47,73 +48,92 @@ static bool add_ids(pith_embed_job *job, const json_t *list, pith_error *error) 
     return true;
 }
 
-static bool check_length(pith_embed_job *job, bool cuts, pith_error *error) {
+/* "input", "query", or "documents[1]" where texts are told apart. */
+static const char *name_text(const pith_embed_request *r, size_t at, char out[PITH_FIELDS_PATH]) {
+    if (r->has_query && at == 0) return "query";
+    if (json_array_size(r->texts) == 1) return r->param;
+    snprintf(out, PITH_FIELDS_PATH, "%s[%zu]", r->param, at - r->has_query);
+    return out;
+}
+
+static bool check_length(pith_embed_job *job, const pith_embed_request *r, const char *name,
+                         pith_error *error) {
     pith_embed_text *text = &job->texts[job->n_texts - 1];
-    size_t n_ctx = (size_t)pith_served_n_ctx(job->served);
+    size_t n_ctx = (size_t)(r->wanted_ctx > 0 ? r->wanted_ctx : pith_served_n_ctx(job->served));
     if (text->n == 0)
-        return pith_fail(error, PITH_ERROR_ARGUMENT, "text %zu has no tokens", job->n_texts - 1) ==
-               PITH_OK;
-    if (text->n > n_ctx && !cuts)
+        return pith_fail(error, PITH_ERROR_ARGUMENT, "%s has no tokens", name) == PITH_OK;
+    if (text->n > n_ctx && !r->cuts)
         return pith_fail(error, PITH_ERROR_LIMIT,
-                         "text %zu has %zu tokens, the context holds %zu: shorten it, or start the "
+                         "%s has %zu tokens, the context holds %zu: shorten it, or start the "
                          "server with a larger --ctx",
-                         job->n_texts - 1, text->n, n_ctx) == PITH_OK;
+                         name, text->n, n_ctx) == PITH_OK;
     if (text->n > n_ctx) text->n = n_ctx;
     job->n_tokens += text->n;
     return true;
 }
 
-static bool add_texts(pith_embed_job *job, const pith_embed_request *r, pith_error *error) {
+/* What was asked for and this model, or the server, does not have. */
+static bool check_request(pith_embed_job *job, const pith_embed_request *r, size_t n,
+                          pith_job_refusal *why) {
+    int32_t n_ctx = pith_served_n_ctx(job->served);
+    if (r->dimensions > 0 && (size_t)r->dimensions != job->width) {
+        why->param = "dimensions";
+        pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
+                  "dimensions must be %zu, the width of this model's vectors: they are not cut",
+                  job->width);
+        return false;
+    }
+    if (r->wanted_ctx > n_ctx) {
+        why->param = "options.num_ctx";
+        pith_fail(&why->error, PITH_ERROR_LIMIT,
+                  "options.num_ctx is %lld, the server's context holds %d tokens: ask for less, or "
+                  "start it with a larger --ctx",
+                  (long long)r->wanted_ctx, (int)n_ctx);
+        return false;
+    }
+    if (n <= PITH_EMBED_MAX_TEXTS && n * job->width <= PITH_EMBED_MAX_VALUES) return true;
+    pith_fail(&why->error, PITH_ERROR_LIMIT,
+              "%zu vectors of %zu values are over the limit of %d texts and %d values", n,
+              job->width, PITH_EMBED_MAX_TEXTS, PITH_EMBED_MAX_VALUES);
+    return false;
+}
+
+/* path: room for the name of the text that is wrong. */
+static bool add_texts(pith_embed_job *job, const pith_embed_request *r,
+                      char path[PITH_FIELDS_PATH], pith_job_refusal *why) {
     json_t *one;
     size_t i, n = json_array_size(r->texts);
     job->width = (size_t)pith_model_describe(pith_served_model(job->served)).n_embd;
-    if (r->dimensions > 0 && (size_t)r->dimensions != job->width)
-        return pith_fail(error, PITH_ERROR_UNSUPPORTED,
-                         "dimensions must be %zu, the width of this model's vectors: they are not "
-                         "cut",
-                         job->width) == PITH_OK;
-    if (n > PITH_EMBED_MAX_TEXTS || n * job->width > PITH_EMBED_MAX_VALUES)
-        return pith_fail(error, PITH_ERROR_LIMIT,
-                         "%zu vectors of %zu values are over the limit of %d texts and %d values",
-                         n, job->width, PITH_EMBED_MAX_TEXTS, PITH_EMBED_MAX_VALUES) == PITH_OK;
+    if (!check_request(job, r, n, why)) return false;
     job->texts = pith_alloc_zero(n + 1, sizeof *job->texts);
     job->vectors = pith_alloc_zero(n + 1, job->width * sizeof *job->vectors);
     if (!job->texts || !job->vectors)
-        return pith_fail_memory(error, "vectors", n * job->width * sizeof *job->vectors) == PITH_OK;
+        return pith_fail_memory(&why->error, "vectors", n * job->width * sizeof *job->vectors) ==
+               PITH_OK;
     json_array_foreach(r->texts, i, one) {
-        bool ok = json_is_string(one) ? add_string(job, one, error) : add_ids(job, one, error);
-        if (!ok || !check_length(job, r->cuts, error)) return false;
+        bool ok = json_is_string(one) ? add_string(job, one, &why->error)
+                                      : add_ids(job, one, &why->error);
+        why->param = name_text(r, i, path);
+        if (!ok || !check_length(job, r, why->param, &why->error)) return false;
     }
     return true;
 }
 
 /* ---- The request ---- */
 
-static void refuse(pith_exchange *exchange, const pith_error *error, const char *param,
-                   bool is_busy) {
-    pith_http_error what = pith_http_error_of(error);
-    what.param = strncmp(error->text, "dimensions", 10) == 0 ? "dimensions" : param;
-    if (is_busy) {
-        what.status = 429;
-        what.type = "rate_limit_error";
-        what.code = "busy";
-        what.param = NULL;
-    }
-    pith_exchange_fail(exchange, &what);
-}
-
 void pith_embed_start(pith_exchange *exchange, const pith_embed_request *r) {
     pith_models *models = pith_exchange_server(exchange)->models;
     pith_served *served = NULL;
-    pith_error error = {0};
+    char path[PITH_FIELDS_PATH];
+    pith_job_refusal why = {.param = r->param};
     if (pith_models_lease(models, r->model, exchange, &served) != PITH_LEASE_OK) {
         json_decref(r->fields);
         return;
     }
     pith_embed_job *job = pith_alloc_zero(1, sizeof *job);
     if (!job) {
-        pith_fail_memory(&error, "a request", sizeof *job);
-        refuse(exchange, &error, NULL, false);
+        pith_fail_memory(&why.error, "a request", sizeof *job);
+        pith_job_refuse(exchange, &why);
         json_decref(r->fields);
         pith_models_give_back(served);
         return;
@@ -125,14 +145,13 @@ void pith_embed_start(pith_exchange *exchange, const pith_embed_request *r) {
                             .answer = r->answer,
                             .fields = r->fields};
     if (r->keeps) pith_served_keep(served, r->keep_seconds);
-    bool ok = add_texts(job, r, &error), is_busy = false;
-    pith_embed_thread *thread = ok ? pith_served_embed_thread(served, &error) : NULL;
+    bool ok = add_texts(job, r, path, &why);
+    pith_embed_thread *thread = ok ? pith_served_embed_thread(served, &why.error) : NULL;
     if (thread && pith_embed_thread_push(thread, job)) return;
-    if (thread) {
-        is_busy = true;
-        pith_fail(&error, PITH_ERROR_LIMIT, "too many requests wait; try again in a moment");
-    }
-    refuse(exchange, &error, r->param, is_busy);
+    why.is_busy = thread != NULL;
+    if (why.is_busy)
+        pith_fail(&why.error, PITH_ERROR_LIMIT, "too many requests wait; try again in a moment");
+    pith_job_refuse(exchange, &why);
     pith_embed_job_free(job);
 }
 
@@ -145,17 +164,23 @@ static bool is_all(const json_t *list, json_type type) {
     return true;
 }
 
+static json_t *list_of(pith_fields *f, json_t *one) {
+    json_t *list = json_pack("[O]", one);
+    if (!list) pith_fields_short(f);
+    return list;
+}
+
 json_t *pith_embed_read_input(pith_fields *f, bool with_ids) {
     static const char *const wanted[] = {"must be a string or an array of strings",
                                          "must be a string, an array of strings, or token ids"};
     if (!pith_fields_require(f, "input")) return NULL;
     json_t *input = pith_fields_any(f, "input");
-    if (json_is_string(input)) return json_pack("[O]", input);
+    if (json_is_string(input)) return list_of(f, input);
     bool is_ids = with_ids && is_all(input, JSON_INTEGER);
     if (json_is_array(input) && json_array_size(input) == 0)
         pith_fields_wrong(f, "input", "invalid_value", "must hold at least one text");
     else if (json_is_array(input) && is_ids)
-        return json_pack("[O]", input);
+        return list_of(f, input);
     else if (json_is_array(input) &&
              (is_all(input, JSON_STRING) || (with_ids && is_all(input, JSON_ARRAY))))
         return json_incref(input);

@@ -6,8 +6,7 @@
 #ifndef PITH_APPS_SERVER_EMBED_JOB_H
 #define PITH_APPS_SERVER_EMBED_JOB_H
 
-#include "server/fields.h"
-#include "server/model_pool.h"
+#include "server/job.h"
 
 enum { PITH_EMBED_MAX_TEXTS = 2048, PITH_EMBED_MAX_VALUES = 1 << 22 /* of all vectors */ };
 
@@ -42,6 +41,8 @@ typedef struct pith_embed_request {
     bool takes_ids, cuts, keeps;
     int64_t keep_seconds; /* with keeps: pith_served_keep */
     int64_t dimensions;   /* 0: the model's */
+    int64_t wanted_ctx;   /* tokens of context that were asked for; 0: the server's */
+    bool has_query;       /* the first text is "query", those of `param` come after it */
     json_t *fields;
     void (*answer)(pith_embed_job *job);
 } pith_embed_request;

@@ -247,6 +247,21 @@ void pith_exchange_stream_end(pith_exchange *e) {
     pthread_mutex_unlock(&e->lock);
 }
 
+/* One event of a stream. An event that memory was short for ends the stream: one that goes on
+ * without it would tell less than was made. */
+static bool write_event(pith_exchange *e, pith_buffer *event, bool is_whole) {
+    bool ok = is_whole && !event->failed;
+    if (ok) {
+        ok = pith_exchange_stream_write(e, event->data, event->size);
+    } else {
+        pthread_mutex_lock(&e->lock);
+        give_up(e);
+        pthread_mutex_unlock(&e->lock);
+    }
+    pith_buffer_deinit(event);
+    return ok;
+}
+
 bool pith_exchange_stream_event(pith_exchange *e, const char *event, json_t *data) {
     char *text = data ? pith_json_dump(data) : NULL;
     json_decref(data);
@@ -255,8 +270,7 @@ bool pith_exchange_stream_event(pith_exchange *e, const char *event, json_t *dat
     pith_buffer_append_text(&line, "data: ");
     pith_buffer_append_text(&line, text ? text : "");
     pith_buffer_append_text(&line, "\n\n");
-    bool ok = text && !line.failed && pith_exchange_stream_write(e, line.data, line.size);
-    pith_buffer_deinit(&line);
+    bool ok = write_event(e, &line, text != NULL);
     pith_json_release(text);
     return ok;
 }
@@ -267,8 +281,7 @@ bool pith_exchange_stream_line(pith_exchange *e, json_t *data) {
     pith_buffer line = {0};
     pith_buffer_append_text(&line, text ? text : "");
     pith_buffer_append_text(&line, "\n");
-    bool ok = text && !line.failed && pith_exchange_stream_write(e, line.data, line.size);
-    pith_buffer_deinit(&line);
+    bool ok = write_event(e, &line, text != NULL);
     pith_json_release(text);
     return ok;
 }

@@ -52,9 +52,10 @@ void pith_exchange_stream_begin(pith_exchange *exchange, const char *type);
 /* false: the client is gone, or does not read. */
 bool pith_exchange_stream_write(pith_exchange *exchange, const char *text, size_t size);
 void pith_exchange_stream_end(pith_exchange *exchange);
-/* "data: JSON\n\n", with "event: NAME\n" before it unless event is NULL. The JSON is released. */
+/* "data: JSON\n\n", with "event: NAME\n" before it unless event is NULL. The JSON is released; NULL
+ * (memory was short) cuts the stream. */
 bool pith_exchange_stream_event(pith_exchange *exchange, const char *event, json_t *data);
-/* The JSON and a line's end: NDJSON. The JSON is released. */
+/* The JSON and a line's end: NDJSON. The same. */
 bool pith_exchange_stream_line(pith_exchange *exchange, json_t *data);
 /* Bytes of a stream that the client did not take yet. */
 size_t pith_exchange_unsent(pith_exchange *exchange);

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,8 +40,7 @@ void pith_json_release(char *text) {
     if (text) release(text);
 }
 
-/* Brackets that are open at once, outside of strings, and values at most. */
-static size_t depth_of(const char *text, size_t size, size_t *n_values) {
+size_t pith_json_depth(const char *text, size_t size, size_t *n_values) {
     size_t depth = 0, most = 0;
     *n_values = 1;
     bool in_text = false;
@@ -66,7 +66,7 @@ json_t *pith_body_object(pith_exchange *exchange) {
     json_t *json = NULL;
     char text[300];
     pith_http_error what = {400, "invalid_request_error", "invalid_json", NULL, text};
-    size_t n_values = 0, depth = depth_of(body.data, body.size, &n_values);
+    size_t n_values = 0, depth = pith_json_depth(body.data, body.size, &n_values);
     if (n_values > PITH_JSON_MAX_VALUES) {
         snprintf(text, sizeof text, "the body's JSON has more than %d values",
                  PITH_JSON_MAX_VALUES);
@@ -75,7 +75,12 @@ json_t *pith_body_object(pith_exchange *exchange) {
                  PITH_JSON_MAX_DEPTH);
     } else {
         json = json_loadb(body.data, body.size, JSON_REJECT_DUPLICATES, &wrong);
-        if (!json)
+        if (!json && strstr(wrong.text, "\\u0000"))
+            snprintf(text, sizeof text,
+                     "the body's JSON holds the character \\u0000, which no text may: line %d, "
+                     "column %d",
+                     wrong.line, wrong.column);
+        else if (!json)
             snprintf(text, sizeof text, "the body is not valid JSON: line %d, column %d: %.160s",
                      wrong.line, wrong.column, wrong.text);
         else if (!json_is_object(json))
@@ -108,10 +113,32 @@ bool pith_fields_wrong(pith_fields *f, const char *key, const char *code, const 
     return false;
 }
 
+bool pith_fields_short(pith_fields *f) {
+    if (!f->failed) f->is_short = true;
+    f->failed = true;
+    return false;
+}
+
+bool pith_fields_append(pith_fields *f, json_t *list, json_t *value) {
+    return json_array_append_new(list, value) == 0 || pith_fields_short(f);
+}
+
+bool pith_fields_set(pith_fields *f, json_t *object, const char *key, json_t *value) {
+    return json_object_set_new(object, key, value) == 0 || pith_fields_short(f);
+}
+
+json_t *pith_fields_take(pith_fields *f, pith_buffer *text) {
+    json_t *taken = text->failed ? NULL : json_stringn(text->data ? text->data : "", text->size);
+    pith_buffer_deinit(text);
+    if (!taken) pith_fields_short(f);
+    return taken;
+}
+
 bool pith_fields_leave(pith_fields *parent, pith_fields *child) {
     if (!child->failed) return true;
     if (parent->failed) return false;
     parent->failed = true;
+    parent->is_short = child->is_short;
     parent->code = child->code;
     memcpy(parent->param, child->param, sizeof parent->param);
     memcpy(parent->message, child->message, sizeof parent->message);
@@ -165,13 +192,20 @@ bool pith_fields_int(pith_fields *f, const char *key, int64_t min, int64_t max, 
     double number = json_number_value(value);
     if (!json_is_number(value) || number != floor(number))
         return pith_fields_wrong(f, key, "invalid_type", "must be a whole number");
-    bool inside = number >= (double)min && number <= (double)max;
+    bool inside = number >= (double)min && number <= (double)max && number < 0x1p63;
     if (json_is_integer(value))
         inside = json_integer_value(value) >= min && json_integer_value(value) <= max;
     if (!inside)
         return pith_fields_wrong(f, key, "out_of_range", "must be between %lld and %lld",
                                  (long long)min, (long long)max);
     *out = json_is_integer(value) ? (int64_t)json_integer_value(value) : (int64_t)number;
+    return true;
+}
+
+bool pith_fields_share(pith_fields *f, const char *key, float *out) {
+    float share = 1;
+    if (!pith_fields_number(f, key, 0, 1, &share)) return false;
+    *out = share > 0 ? share : FLT_MIN; /* 0 is the likeliest alone; for the sampler it were off */
     return true;
 }
 
@@ -215,7 +249,7 @@ bool pith_fields_close(pith_fields *f) {
     json_t *value;
     if (f->failed) return false;
     json_object_foreach(f->object, key, value) {
-        if (!is_known(f, key))
+        if (!is_known(f, key) && !json_is_null(value)) /* null: absent */
             return pith_fields_wrong(f, key, "unknown_field",
                                      "is not supported here: leave it out");
     }
@@ -223,6 +257,8 @@ bool pith_fields_close(pith_fields *f) {
 }
 
 void pith_fields_refuse(const pith_fields *f, pith_exchange *exchange) {
-    const pith_http_error what = {400, "invalid_request_error", f->code, f->param, f->message};
-    pith_exchange_fail(exchange, &what);
+    const pith_http_error wrong = {400, "invalid_request_error", f->code, f->param, f->message};
+    const pith_http_error is_short = {503, "server_error", NULL, NULL,
+                                      "out of memory for this request: ask again in a moment"};
+    pith_exchange_fail(exchange, f->is_short ? &is_short : &wrong);
 }

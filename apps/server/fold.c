@@ -4,33 +4,58 @@
 #include "base/memory.h"
 #include "server/job.h"
 
-static void add_logprobs(pith_fold *fold, pith_fold_choice *choice, json_t *tokens) {
-    if (!tokens) return;
-    if (!choice->logprobs) choice->logprobs = json_array();
-    if (json_array_extend(choice->logprobs, tokens) != 0) fold->failed = true;
+/* Room for one part more. */
+static bool reserve_part(pith_fold_choice *c) {
+    if (c->n_parts < c->parts_capacity) return true;
+    size_t capacity = c->parts_capacity * 2 + 4;
+    pith_fold_part *grown = pith_realloc(c->parts, capacity * sizeof *grown);
+    if (!grown) return false;
+    c->parts = grown;
+    c->parts_capacity = capacity;
+    return true;
 }
 
-/* Goes on with the last part, or begins another. */
-static void add_part(pith_fold *fold, pith_fold_choice *c, const pith_job_event *event,
-                     size_t from) {
-    bool is_call = event->kind == PITH_JOB_CALL;
+/* Text goes on with the last part, or begins another. The part counts once its text is there. */
+static bool add_text(pith_fold_choice *c, pith_job_event_kind kind, pith_span more) {
+    pith_buffer *text = kind == PITH_JOB_TEXT ? &c->text : &c->reasoning;
+    size_t from = text->size;
+    if (more.size == 0) return true;
+    if (!reserve_part(c)) return false;
+    pith_buffer_append(text, more.data, more.size);
+    if (text->failed) return false;
     pith_fold_part *last = c->n_parts > 0 ? &c->parts[c->n_parts - 1] : NULL;
-    if (event->text.size == 0 && !is_call) return;
-    if (last && last->kind == event->kind && !is_call) {
-        last->size += event->text.size;
-        return;
+    if (last && last->kind == kind)
+        last->size += more.size;
+    else
+        c->parts[c->n_parts++] = (pith_fold_part){.kind = kind, .from = from, .size = more.size};
+    return true;
+}
+
+/* They are those of the text that has just come: of the last part. */
+static bool add_logprobs(pith_fold_choice *c, json_t *tokens) {
+    if (!tokens) return true;
+    if (!c->logprobs) c->logprobs = json_array();
+    size_t from = json_array_size(c->logprobs);
+    if (json_array_extend(c->logprobs, tokens) != 0) return false;
+    pith_fold_part *last = c->n_parts > 0 ? &c->parts[c->n_parts - 1] : NULL;
+    if (!last || last->kind != PITH_JOB_TEXT) return true;
+    if (last->n_logprobs == 0) last->from_logprobs = from;
+    last->n_logprobs = from + json_array_size(tokens) - last->from_logprobs;
+    return true;
+}
+
+static bool add_call(pith_fold_choice *c, const pith_job_event *event) {
+    if (!c->calls) c->calls = json_array();
+    json_t *call = json_pack("{s:s, s:o}", "name", event->name, "arguments",
+                             pith_json_text(event->text.data, event->text.size));
+    if (!reserve_part(c) || !call) {
+        json_decref(call);
+        return false;
     }
-    if (c->n_parts == c->parts_capacity) {
-        size_t capacity = c->parts_capacity * 2 + 4;
-        pith_fold_part *grown = pith_realloc(c->parts, capacity * sizeof *grown);
-        if (!grown) {
-            fold->failed = true;
-            return;
-        }
-        c->parts = grown;
-        c->parts_capacity = capacity;
-    }
-    c->parts[c->n_parts++] = (pith_fold_part){event->kind, from, is_call ? 0 : event->text.size};
+    if (json_array_append_new(c->calls, call) != 0) return false;
+    c->parts[c->n_parts++] =
+        (pith_fold_part){.kind = PITH_JOB_CALL, .from = json_array_size(c->calls) - 1};
+    return true;
 }
 
 pith_span pith_fold_text(const pith_fold_choice *c, const pith_fold_part *part) {
@@ -52,21 +77,14 @@ void pith_fold_add(pith_fold *fold, const pith_job_event *event) {
     if (event->choice >= fold->n) fold->n = event->choice + 1;
     switch (event->kind) {
     case PITH_JOB_TEXT:
-        add_part(fold, choice, event, choice->text.size);
-        pith_buffer_append(&choice->text, event->text.data, event->text.size);
-        add_logprobs(fold, choice, event->logprobs);
+        if (!add_text(choice, event->kind, event->text) || !add_logprobs(choice, event->logprobs))
+            fold->failed = true;
         break;
     case PITH_JOB_REASONING:
-        add_part(fold, choice, event, choice->reasoning.size);
-        pith_buffer_append(&choice->reasoning, event->text.data, event->text.size);
+        if (!add_text(choice, event->kind, event->text)) fold->failed = true;
         break;
     case PITH_JOB_CALL:
-        if (!choice->calls) choice->calls = json_array();
-        add_part(fold, choice, event, json_array_size(choice->calls));
-        if (json_array_append_new(
-                choice->calls, json_pack("{s:s, s:o}", "name", event->name, "arguments",
-                                         pith_json_text(event->text.data, event->text.size))) != 0)
-            fold->failed = true;
+        if (!add_call(choice, event)) fold->failed = true;
         break;
     case PITH_JOB_FINISH:
         choice->finish = event->finish;
@@ -75,7 +93,6 @@ void pith_fold_add(pith_fold *fold, const pith_job_event *event) {
         break;
     case PITH_JOB_PROGRESS: break;
     }
-    if (choice->text.failed || choice->reasoning.failed) fold->failed = true;
 }
 
 void pith_fold_deinit(pith_fold *fold) {

@@ -45,11 +45,47 @@ static bool ends_in_thought(const pith_job *job, const pith_prompt *prompt) {
     return n > 0 && size >= n && memcmp(text + size - n, format.thought_begin, n) == 0;
 }
 
+static bool is_read(const pith_model *model, const char *name) {
+    const char *text = pith_model_chat_template(model);
+    return text && strstr(text, name);
+}
+
+/* What a template does not read would be dropped: it is refused. */
+static bool check_template(const pith_model *model, const pith_job_request *r,
+                           pith_job_refusal *why) {
+    pith_tool_format format = {.size = sizeof format};
+    bool is_known = pith_model_tool_format(model, &format, NULL) == PITH_OK;
+    bool is_switched = is_read(model, "enable_thinking") || is_read(model, "reasoning_effort");
+    if (json_object_get(r->context, "tools") && !is_known && !is_read(model, "tools")) {
+        why->param = "tools";
+        pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
+                  "tools are not read by the chat template of this model: leave them out, or ask a "
+                  "model that was made for them");
+        return false;
+    }
+    why->param = r->thinking_path;
+    if (r->thinking == PITH_THINKING_WANTED && !is_switched && !format.thought_begin) {
+        pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
+                  "%s is not read by the chat template of this model, which does not think: leave "
+                  "it out",
+                  r->thinking_path);
+        return false;
+    }
+    if (r->thinking == PITH_THINKING_UNWANTED && !is_switched && format.thought_begin) {
+        pith_fail(&why->error, PITH_ERROR_UNSUPPORTED,
+                  "%s cannot be turned off: the chat template of this model always thinks",
+                  r->thinking_path);
+        return false;
+    }
+    return true;
+}
+
 /* Ids of the rendered messages. Only the template's spans have control tokens. */
 static bool chat_ids(pith_job *job, const pith_job_request *r, bool *in_thought,
                      pith_job_refusal *why) {
     const pith_model *model = pith_served_model(job->served);
     pith_prompt *prompt = NULL;
+    if (!check_template(model, r, why)) return false;
     char *json = pith_json_dump(r->context);
     if (!json) return fail_memory(why);
     why->param = "messages";
@@ -78,6 +114,14 @@ static bool text_ids(pith_job *job, const pith_job_request *r, pith_job_refusal 
 static bool check_ids(const pith_job *job, const pith_job_request *r, pith_job_refusal *why) {
     int32_t n_ctx = pith_served_n_ctx(job->served);
     int32_t n_vocab = pith_model_describe(pith_served_model(job->served)).n_vocab;
+    for (size_t i = 0; i < r->sampler.n_biases; i++) {
+        if (r->sampler.biases[i].id < n_vocab) continue;
+        why->param = "logit_bias";
+        pith_fail(&why->error, PITH_ERROR_ARGUMENT,
+                  "logit_bias names token %d, the vocabulary has ids below %d",
+                  (int)r->sampler.biases[i].id, (int)n_vocab);
+        return false;
+    }
     for (size_t i = 0; i < job->n_ids; i++) {
         if (job->ids[i] >= 0 && job->ids[i] < n_vocab) continue;
         pith_fail(&why->error, PITH_ERROR_ARGUMENT, "token id %d is outside the vocabulary of %d",
@@ -102,8 +146,10 @@ static bool check_ids(const pith_job *job, const pith_job_request *r, pith_job_r
                   job->n_ids, (int)r->route_limit);
         return false;
     }
+    if (r->wanted_ctx > 0) n_ctx = r->wanted_ctx;
     if (job->n_ids < (size_t)n_ctx) return true;
     why->code = "context_length_exceeded";
+    if (r->wanted_ctx > 0) why->param = r->ctx_param;
     pith_fail(&why->error, PITH_ERROR_LIMIT,
               "the prompt has %zu tokens, the context holds %d and the reply needs room: shorten "
               "it, or start the server with a larger --ctx",
@@ -118,6 +164,15 @@ static bool has_strict(const json_t *tools) {
         if (json_is_true(json_object_get(json_object_get(tool, "function"), "strict"))) return true;
     }
     return false;
+}
+
+/* Whether the answer's own schema is right. */
+static bool is_grammar(const pith_model *model, const pith_job_request *r) {
+    pith_grammar *grammar = NULL;
+    bool ok = pith_grammar_new(model, r->grammar_kind, r->grammar, strlen(r->grammar), &grammar,
+                               NULL) == PITH_OK;
+    pith_grammar_free(grammar);
+    return ok;
 }
 
 /* Calls are held to their schemas, and what is no call to the schema of the answer. */
@@ -151,13 +206,13 @@ static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought
     pith_status status =
         pith_grammar_new_tools(model, json, strlen(json), &options, &job->grammar, &why->error);
     pith_json_release(json);
-    if (status != PITH_OK && strstr(why->error.text, "the answer's schema"))
-        why->param = r->grammar_path;
+    if (status != PITH_OK && r->has_grammar && !is_grammar(model, r)) why->param = r->grammar_path;
     return status == PITH_OK;
 }
 
 static bool make_grammar(pith_job *job, const pith_job_request *r, bool in_thought,
                          pith_job_refusal *why) {
+    if (r->has_grammar && !r->grammar) return fail_memory(why);
     if (r->tools) return make_tools(job, r, in_thought, why);
     if (!r->has_grammar) return true;
     why->param = r->grammar_path;
@@ -210,9 +265,11 @@ static bool copy_options(pith_job *job, const pith_job_request *r, pith_job_refu
     }
     job->wants_logprobs = r->wants_logprobs;
     job->wants_progress = r->wants_progress;
+    int32_t max_tokens = r->max_tokens, room = r->wanted_ctx - (int32_t)job->n_ids;
+    if (r->wanted_ctx > 0 && (max_tokens == 0 || max_tokens > room)) max_tokens = room;
     job->single_call = r->single_call;
     job->options = (pith_generate_options){.size = sizeof job->options,
-                                           .max_tokens = r->max_tokens,
+                                           .max_tokens = max_tokens,
                                            .stops = (const char *const *)job->stops,
                                            .n_stops = r->n_stops,
                                            .ignore_end = r->ignore_end,

@@ -19,6 +19,12 @@
 
 enum { PITH_JOB_MAX_CHOICES = 16, PITH_JOB_MAX_STOPS = 16, PITH_JOB_MAX_BIASES = 1024 };
 
+typedef enum pith_job_thinking {
+    PITH_THINKING_ANY, /* the template decides */
+    PITH_THINKING_WANTED,
+    PITH_THINKING_UNWANTED
+} pith_job_thinking;
+
 typedef struct pith_job_request {
     /* one of three: what the chat template reads (messages, tools, ...), text, or ids */
     json_t *context; /* borrowed during pith_job_start */
@@ -45,6 +51,8 @@ typedef struct pith_job_request {
     int32_t n;          /* choices; 0: 1 */
     bool ignore_end;
     bool reads_reasoning, reads_calls; /* parts of the text become REASONING and CALL events */
+    pith_job_thinking thinking;        /* refused where the template has no choice of it */
+    const char *thinking_path;         /* the field that says so */
     bool single_call;                  /* the reply ends after one tool call */
     bool wants_progress;
     double deadline_ms; /* from now on; 0: none */
@@ -112,10 +120,12 @@ bool pith_job_start(pith_served *served, pith_job_request *request,
 /* Tokens that the request's prompt has. */
 bool pith_job_count(pith_served *served, const pith_job_request *request, size_t *n,
                     pith_job_refusal *why);
-/* Answers the exchange with why a job could not be started. */
+/* Answers the exchange with why a job, of text or of vectors, could not be started. */
 void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why);
 
 /* ---- Fields that protocols share (job_fields.c) ---- */
+/* What every API has: temperature, top_p, top_k, min_p, seed. */
+void pith_job_read_draw(pith_fields *fields, pith_server *server, pith_job_request *request);
 /* temperature, top_p, top_k, min_p, frequency_penalty, presence_penalty, repeat_penalty, seed,
  * logit_bias, stop, n. What is absent gets the API's default: temperature 1, a seed of its own. */
 void pith_job_read_sampling(pith_fields *fields, pith_server *server, pith_job_request *request);
@@ -133,6 +143,7 @@ json_t *pith_job_timings(const pith_job_account *account);
 /* Parts of a choice in the order in which they came: of the same kind together. */
 typedef struct pith_fold_part {
     pith_job_event_kind kind; /* TEXT, REASONING or CALL */
+    size_t from_logprobs, n_logprobs; /* of TEXT: in the choice's */
     size_t from, size;        /* of CALL: from is its index; else bytes of the kind's text */
 } pith_fold_part;
 typedef struct pith_fold_choice {

@@ -73,19 +73,24 @@ void pith_job_read_seed(pith_fields *f, pith_server *server, pith_job_request *r
             pith_clock_ns() * 0x9E3779B97F4A7C15u + atomic_fetch_add(&server->n_ids, 1);
 }
 
+void pith_job_read_draw(pith_fields *f, pith_server *server, pith_job_request *r) {
+    pith_sampler_options *s = &r->sampler;
+    int64_t top_k = 0;
+    *s = (pith_sampler_options){.size = sizeof *s, .temperature = 1};
+    pith_fields_number(f, "temperature", 0, 2, &s->temperature);
+    pith_fields_share(f, "top_p", &s->top_p);
+    pith_fields_number(f, "min_p", 0, 1, &s->min_p);
+    if (pith_fields_int(f, "top_k", 0, MOST_TOP_K, &top_k)) s->top_k = (int32_t)top_k;
+    pith_job_read_seed(f, server, r);
+}
+
 void pith_job_read_sampling(pith_fields *f, pith_server *server, pith_job_request *r) {
     pith_sampler_options *s = &r->sampler;
-    int64_t n = 1, top_k = 0;
-    s->size = sizeof *s;
-    s->temperature = 1;
-    pith_fields_number(f, "temperature", 0, 2, &s->temperature);
-    pith_fields_number(f, "top_p", 0, 1, &s->top_p);
-    pith_fields_number(f, "min_p", 0, 1, &s->min_p);
+    int64_t n = 1;
+    pith_job_read_draw(f, server, r);
     pith_fields_number(f, "frequency_penalty", -2, 2, &s->frequency_penalty);
     pith_fields_number(f, "presence_penalty", -2, 2, &s->presence_penalty);
     pith_fields_number(f, "repeat_penalty", 0.01, 100, &s->repeat_penalty);
-    if (pith_fields_int(f, "top_k", 0, MOST_TOP_K, &top_k)) s->top_k = (int32_t)top_k;
-    pith_job_read_seed(f, server, r);
     if (pith_fields_int(f, "n", 1, PITH_JOB_MAX_CHOICES, &n)) r->n = (int32_t)n;
     read_biases(f, r);
     pith_job_read_stops(f, "stop", r);

@@ -158,11 +158,14 @@ static bool read_generate(pith_fields *f, pith_server *server, pith_answer_reque
     out->job.reads_reasoning = !is_raw && !out->job.has_grammar;
     if (!is_raw) {
         json_t *messages = json_array();
-        if (system[0])
-            json_array_append_new(messages,
-                                  json_pack("{s:s, s:s}", "role", "system", "content", system));
-        json_array_append_new(messages, json_pack("{s:s, s:s}", "role", "user", "content", prompt));
-        out->context = pith_chat_context(messages, NULL, more);
+        if (system[0]) {
+            out->needs_template = "system";
+            pith_fields_append(f, messages,
+                               json_pack("{s:s, s:s}", "role", "system", "content", system));
+        }
+        pith_fields_append(f, messages,
+                           json_pack("{s:s, s:s}", "role", "user", "content", prompt));
+        out->context = pith_chat_context(f, messages, NULL, more);
     }
     out->job.context = out->context;
     json_decref(more);
@@ -179,7 +182,7 @@ static bool read_chat(pith_fields *f, pith_server *server, pith_answer_request *
     out->only_loads = json_array_size(messages) == 0;
     pith_openai_read_choice(f, tools, &out->job);
     out->job.reads_reasoning = !out->job.has_grammar || out->job.reads_calls;
-    if (list) out->context = pith_chat_context(list, out->job.tools, more);
+    if (list) out->context = pith_chat_context(f, list, out->job.tools, more);
     out->job.context = out->context;
     json_decref(more);
     return pith_fields_close(f);

@@ -22,7 +22,8 @@ static void answer(pith_embed_job *job) {
     uint64_t begun = pith_exchange_begun_ns(job->exchange), now = pith_clock_ns();
     json_t *model = pith_json_text(name, strlen(name));
     char *text = pith_json_dump(model);
-    pith_buffer_append_format(&out, "{\"model\":%s,\"embeddings\":[", text ? text : "\"\"");
+    if (!text) out.failed = true;
+    pith_buffer_append_format(&out, "{\"model\":%s,\"embeddings\":[", text ? text : "");
     for (size_t i = 0; i < job->n_texts; i++) {
         if (i > 0) pith_buffer_append_text(&out, ",");
         pith_embed_write_vector(&out, job->vectors + i * job->width, job->width);
@@ -46,11 +47,12 @@ static void answer_one(pith_embed_job *job) {
 }
 
 /* Options of sampling change no vector: they are refused by name, but for the context. */
-static void read_options(pith_fields *f) {
+static void read_options(pith_fields *f, pith_embed_request *r) {
     json_t *options = NULL;
     pith_fields in;
     if (!pith_fields_object(f, "options", &options)) return;
     pith_fields_init(&in, options, "options");
+    pith_fields_int(&in, "num_ctx", 1, INT32_MAX, &r->wanted_ctx);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
 }
@@ -68,10 +70,11 @@ static void handle(pith_exchange *exchange, bool is_old) {
         texts = pith_embed_read_input(&f, false);
     else if (pith_fields_require(&f, "prompt") && pith_fields_text(&f, "prompt", &prompt))
         texts = json_pack("[s]", prompt);
+    if (!texts && !f.failed) pith_fields_short(&f);
     if (!is_old) pith_fields_flag(&f, "truncate", &r.cuts);
     if (!is_old) pith_fields_int(&f, "dimensions", 1, 1 << 24, &r.dimensions);
     r.keeps = pith_ollama_read_keep(&f, &r.keep_seconds);
-    read_options(&f);
+    read_options(&f, &r);
     if (pith_fields_close(&f)) {
         r.texts = texts;
         pith_embed_start(exchange, &r);

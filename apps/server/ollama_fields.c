@@ -43,8 +43,9 @@ static bool read_duration(const char *text, double *seconds) {
         char *end = NULL;
         size_t i = 0;
         if (!isdigit((unsigned char)*text) && *text != '.') return false;
+        size_t n_digits = strspn(text, "0123456789."); /* strtod alone takes 0x10 and 1e3 too */
         double number = strtod(text, &end);
-        if (end == text || strpbrk(text, "xXpPeEnN") == text) return false;
+        if (end != text + n_digits) return false;
         while (i < 6 && strncmp(end, units[i].name, strlen(units[i].name)) != 0) i++;
         if (i == 6 && *end) return false;
         sum += number * (i < 6 ? units[i].seconds : 1);
@@ -111,9 +112,9 @@ static void read_options(pith_fields *f, pith_server *server, pith_answer_reques
     pith_fields_object(f, "options", &options);
     pith_fields_init(&in, options ? options : none, "options");
     pith_fields_number(&in, "temperature", 0, 100, &s->temperature);
-    pith_fields_number(&in, "top_p", 0, 1, &s->top_p);
+    pith_fields_share(&in, "top_p", &s->top_p);
     pith_fields_number(&in, "min_p", 0, 1, &s->min_p);
-    pith_fields_number(&in, "typical_p", 0, 1, &s->typical_p);
+    pith_fields_share(&in, "typical_p", &s->typical_p);
     pith_fields_number(&in, "repeat_penalty", 0.01, 100, &s->repeat_penalty);
     pith_fields_number(&in, "presence_penalty", -2, 2, &s->presence_penalty);
     pith_fields_number(&in, "frequency_penalty", -2, 2, &s->frequency_penalty);
@@ -143,16 +144,21 @@ static void read_format(pith_fields *f, pith_answer_request *out) {
         pith_fields_wrong(f, "format", "invalid_value", "must be json or a JSON schema");
 }
 
-static json_t *read_think(pith_fields *f) {
+/* What the template is told goes to `more`. */
+static void read_think(pith_fields *f, pith_job_request *job, json_t **more) {
     json_t *think = pith_fields_any(f, "think");
     const char *text = json_string_value(think);
-    if (!think) return NULL;
-    if (json_is_boolean(think)) return json_pack("{s:O}", "enable_thinking", think);
-    if (text &&
-        (strcmp(text, "low") == 0 || strcmp(text, "medium") == 0 || strcmp(text, "high") == 0))
-        return json_pack("{s:b, s:s}", "enable_thinking", 1, "reasoning_effort", text);
-    pith_fields_wrong(f, "think", "invalid_value", "must be true, false, low, medium or high");
-    return NULL;
+    if (!think) return;
+    job->thinking_path = "think";
+    job->thinking = json_is_false(think) ? PITH_THINKING_UNWANTED : PITH_THINKING_WANTED;
+    if (json_is_boolean(think))
+        *more = json_pack("{s:O}", "enable_thinking", think);
+    else if (text && (strcmp(text, "low") == 0 || strcmp(text, "medium") == 0 ||
+                      strcmp(text, "high") == 0))
+        *more = json_pack("{s:b, s:s}", "enable_thinking", 1, "reasoning_effort", text);
+    else
+        pith_fields_wrong(f, "think", "invalid_value", "must be true, false, low, medium or high");
+    if (!*more) pith_fields_short(f);
 }
 
 void pith_ollama_read_shared(pith_fields *f, pith_server *server, pith_answer_request *out,
@@ -163,7 +169,7 @@ void pith_ollama_read_shared(pith_fields *f, pith_server *server, pith_answer_re
     read_options(f, server, out);
     pith_job_read_own(f, &out->job);
     read_format(f, out);
-    *more = read_think(f);
+    read_think(f, &out->job, more);
     out->keeps = pith_ollama_read_keep(f, &out->keep_seconds);
     pith_fields_flag(f, "logprobs", &out->job.wants_logprobs);
     if (pith_fields_int(f, "top_logprobs", 0, PITH_LOGPROBS_MAX, &n)) {

@@ -35,12 +35,7 @@ static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *
     }
     pith_fields_close(&in);
     if (pith_fields_leave(message, &in))
-        pith_chat_add_call(calls, id, name, arguments ? json_incref(arguments) : json_object());
-}
-
-static void copy_text(pith_fields *in, const char *key, const char *as, json_t *out) {
-    const char *text = NULL;
-    if (pith_fields_text(in, key, &text)) json_object_set_new(out, as, json_string(text));
+        pith_chat_add_call(message, calls, id, name, arguments ? json_incref(arguments) : json_object());
 }
 
 static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *list) {
@@ -60,17 +55,17 @@ static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *
     if (pith_fields_array(&in, "images", &images) && json_array_size(images) > 0)
         pith_fields_wrong(&in, "images", "unsupported", "are not supported: no model here sees");
     json_t *out = json_pack("{s:s, s:s}", "role", role, "content", content);
-    copy_text(&in, "thinking", "reasoning_content", out);
-    copy_text(&in, "tool_name", "name", out);
-    copy_text(&in, "tool_call_id", "tool_call_id", out);
+    pith_chat_copy_text(&in, "thinking", "reasoning_content", out);
+    pith_chat_copy_text(&in, "tool_name", "name", out);
+    pith_chat_copy_text(&in, "tool_call_id", "tool_call_id", out);
     json_t *converted = calls ? json_array() : NULL;
     json_array_foreach(calls, i, call) {
         convert_call(&in, call, i, converted);
     }
-    if (converted) json_object_set_new(out, "tool_calls", converted);
+    if (converted) pith_fields_set(&in, out, "tool_calls", converted);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
-    json_array_append_new(list, out);
+    pith_fields_append(f, list, out);
 }
 
 json_t *pith_ollama_convert_messages(pith_fields *f, json_t *messages) {

@@ -152,10 +152,13 @@ static json_t *value_json(const pith_file *file, uint64_t index) {
     const char *type = pith_file_value_type(file, index);
     size_t size = pith_file_value_text(file, index, LIST_ITEMS, text, sizeof text);
     if (size >= sizeof text) size = sizeof text - 1;
-    bool is_number = strchr("uif", type[0]) && type[0];
-    double number = is_number ? strtod(text, &end) : 0;
-    if (is_number && *end == 0 && end > text)
-        return type[0] == 'f' ? json_real(number) : json_integer((json_int_t)number);
+    unsigned long long whole = type[0] == 'u' ? strtoull(text, &end, 10) : 0;
+    if (end && *end == 0 && end > text) /* JSON's readers know no whole number above 2^63 */
+        return whole <= INT64_MAX ? json_integer((json_int_t)whole) : json_real((double)whole);
+    long long with_sign = type[0] == 'i' ? strtoll(text, &end, 10) : 0;
+    if (type[0] == 'i' && *end == 0 && end > text) return json_integer(with_sign);
+    double number = type[0] == 'f' ? strtod(text, &end) : 0;
+    if (type[0] == 'f' && *end == 0 && end > text) return json_real(number);
     if (strcmp(type, "bool") == 0) return json_boolean(strcmp(text, "true") == 0);
     return pith_json_text(text, size);
 }
@@ -251,5 +254,9 @@ void pith_handle_ollama_show(pith_exchange *exchange) {
 }
 
 json_t *pith_ollama_error(const pith_http_error *what) {
-    return json_pack("{s:o}", "error", pith_json_text(what->message, strlen(what->message)));
+    char text[400]; /* the shape has no place for the field but the sentence */
+    bool is_named = !what->param || strstr(what->message, what->param);
+    snprintf(text, sizeof text, "%s%s%s", is_named ? "" : what->param, is_named ? "" : ": ",
+             what->message);
+    return json_pack("{s:o}", "error", pith_json_text(text, strlen(text)));
 }

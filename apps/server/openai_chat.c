@@ -27,7 +27,11 @@ static void send_delta(pith_answer *a, int choice, json_t *delta, json_t *logpro
     json_t *one = json_pack("{s:i, s:o, s:o, s:s?}", "index", choice, "delta", delta, "logprobs",
                             logprobs ? json_pack("{s:O}", "content", logprobs) : json_null(),
                             "finish_reason", finish);
-    pith_exchange_stream_event(a->exchange, NULL, chunk(a, json_pack("[o]", one)));
+    json_t *data = chunk(a, json_pack("[o]", one));
+    if (finish)
+        pith_openai_send_finish(a, data);
+    else
+        pith_exchange_stream_event(a->exchange, NULL, data);
 }
 
 static void begin_choice(pith_answer *a, int choice) {
@@ -126,8 +130,7 @@ static void stream_end(pith_answer *a, const pith_job_account *account) {
 
 static void read_response_format(pith_fields *f, pith_answer_request *out) {
     json_t *format = NULL, *holder = NULL, *schema = NULL;
-    const char *type = "", *name = NULL;
-    bool strict = true;
+    const char *type = "";
     pith_fields in, at;
     if (!pith_fields_object(f, "response_format", &format)) return;
     pith_fields_init(&in, format, "response_format");
@@ -135,10 +138,7 @@ static void read_response_format(pith_fields *f, pith_answer_request *out) {
     if (strcmp(type, "json_schema") == 0 && pith_fields_require(&in, "json_schema") &&
         pith_fields_object(&in, "json_schema", &holder)) {
         pith_fields_init(&at, holder, "response_format.json_schema");
-        pith_fields_text(&at, "name", &name);
-        pith_fields_harmless(&at, "description");
-        pith_fields_flag(&at, "strict", &strict); /* it is enforced either way */
-        if (pith_fields_require(&at, "schema")) pith_fields_object(&at, "schema", &schema);
+        schema = pith_openai_read_schema(&at);
         pith_fields_close(&at);
         pith_fields_leave(&in, &at);
     } else if (type[0] && strcmp(type, "text") != 0 && strcmp(type, "json_object") != 0) {

@@ -54,9 +54,12 @@ static json_t *choice_of(completion *c, int index, json_t *text, json_t *logprob
                      "finish_reason", finish);
 }
 
-static void send_choice(pith_answer *a, json_t *choice) {
+static void send_choice(pith_answer *a, json_t *choice, bool is_last) {
     json_t *chunk = pith_openai_object(a, "text_completion", json_pack("[o]", choice));
-    pith_exchange_stream_event(a->exchange, NULL, chunk);
+    if (is_last)
+        pith_openai_send_finish(a, chunk);
+    else
+        pith_exchange_stream_event(a->exchange, NULL, chunk);
 }
 
 static void begin(completion *c, int choice) {
@@ -64,7 +67,7 @@ static void begin(completion *c, int choice) {
     if (!c->echo || c->has_echo[choice]) return;
     c->has_echo[choice] = true;
     json_t *text = pith_json_text(c->echo, strlen(c->echo));
-    send_choice(&c->answer, choice_of(c, choice, text, NULL, NULL));
+    send_choice(&c->answer, choice_of(c, choice, text, NULL, NULL), false);
 }
 
 static void stream_event(pith_answer *a, const pith_job_event *event) {
@@ -74,7 +77,8 @@ static void stream_event(pith_answer *a, const pith_job_event *event) {
     begin(c, event->choice);
     json_t *text = is_last ? json_string("") : pith_json_text(event->text.data, event->text.size);
     send_choice(a, choice_of(c, event->choice, text, event->logprobs,
-                             is_last ? pith_openai_finish(event->finish) : NULL));
+                             is_last ? pith_openai_finish(event->finish) : NULL),
+                is_last);
 }
 
 static void stream_end(pith_answer *a, const pith_job_account *account) {

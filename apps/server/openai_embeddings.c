@@ -71,7 +71,7 @@ void pith_handle_embeddings(pith_exchange *exchange) {
     json_t *body = pith_body_object(exchange);
     if (!body) return;
     pith_fields f;
-    const char *format = "float";
+    const char *format = "float", *user = NULL;
     pith_embed_request r = {.param = "input", .takes_ids = true, .answer = answer};
     pith_fields_init(&f, body, "");
     pith_fields_text(&f, "model", &r.model);
@@ -81,12 +81,14 @@ void pith_handle_embeddings(pith_exchange *exchange) {
         pith_fields_wrong(&f, "encoding_format", "invalid_value",
                           "must be float or base64, not '%.40s'", format);
     pith_fields_int(&f, "dimensions", 1, 1 << 24, &r.dimensions);
-    pith_fields_harmless(&f, "user");
+    pith_fields_text(&f, "user", &user); /* vectors know no turns */
+    r.fields = json_pack("{s:b}", "base64", strcmp(format, "base64") == 0);
+    if (!r.fields) pith_fields_short(&f);
     if (pith_fields_close(&f)) {
         r.texts = texts;
-        r.fields = json_pack("{s:b}", "base64", strcmp(format, "base64") == 0);
         pith_embed_start(exchange, &r);
     } else {
+        json_decref(r.fields);
         pith_fields_refuse(&f, exchange);
     }
     json_decref(texts);

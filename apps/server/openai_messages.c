@@ -31,21 +31,19 @@ static json_t *join_parts(pith_fields *message, json_t *parts) {
         if (!pith_fields_leave(message, &in)) break;
         pith_buffer_append_text(&text, value);
     }
-    json_t *joined = message->failed ? NULL : json_stringn(text.data ? text.data : "", text.size);
-    pith_buffer_deinit(&text);
-    return joined;
+    return pith_fields_take(message, &text);
 }
 
 static void convert_content(pith_fields *in, json_t *out, bool may_lack) {
-    json_t *content = pith_fields_any(in, "content"), *joined;
+    json_t *content = pith_fields_any(in, "content");
     if (json_is_string(content)) {
-        json_object_set(out, "content", content);
+        pith_fields_set(in, out, "content", json_incref(content));
     } else if (json_is_array(content)) {
-        if ((joined = join_parts(in, content))) json_object_set_new(out, "content", joined);
+        pith_fields_set(in, out, "content", join_parts(in, content));
     } else if (content) {
         pith_fields_wrong(in, "content", "invalid_type", "must be a string or an array of parts");
     } else if (may_lack) {
-        json_object_set_new(out, "content", json_string(""));
+        pith_fields_set(in, out, "content", json_string(""));
     } else {
         pith_fields_wrong(in, "content", "missing", "is required");
     }
@@ -74,12 +72,7 @@ static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *
     }
     pith_fields_close(&in);
     if (!pith_fields_leave(message, &in)) return;
-    pith_chat_add_call(calls, id, name, pith_chat_arguments(arguments));
-}
-
-static void copy_text(pith_fields *in, const char *key, json_t *out) {
-    const char *text = NULL;
-    if (pith_fields_text(in, key, &text)) json_object_set_new(out, key, json_string(text));
+    pith_chat_add_call(message, calls, id, name, pith_chat_arguments(arguments));
 }
 
 static bool is_role(const char *role) {
@@ -87,6 +80,16 @@ static bool is_role(const char *role) {
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
         if (strcmp(role, roles[i]) == 0) return true;
     return false;
+}
+
+/* What clients send back as they got it. Only what says nothing is taken: the rest would be lost. */
+static void read_sent_back(pith_fields *in) {
+    const char *refusal = "";
+    json_t *notes = NULL;
+    if (pith_fields_text(in, "refusal", &refusal) && refusal[0])
+        pith_fields_wrong(in, "refusal", "unsupported", "is not read by any template: send content");
+    if (pith_fields_array(in, "annotations", &notes) && json_array_size(notes) > 0)
+        pith_fields_wrong(in, "annotations", "unsupported", "must be empty");
 }
 
 static void convert_message(pith_fields *f, json_t *message, const char *path, json_t *list) {
@@ -103,26 +106,18 @@ static void convert_message(pith_fields *f, json_t *message, const char *path, j
     out = json_pack("{s:s}", "role", strcmp(role, "developer") == 0 ? "system" : role);
     if (is_assistant) pith_fields_array(&in, "tool_calls", &calls);
     convert_content(&in, out, calls != NULL);
-    copy_text(&in, "name", out);
-    if (strcmp(role, "tool") == 0) copy_text(&in, "tool_call_id", out);
-    if (is_assistant) copy_text(&in, "reasoning_content", out);
-    if (is_assistant) /* clients send back what they got */
-        for (const char *const *key =
-                 (const char *const[]){"refusal", "annotations", "audio", "function_call", NULL};
-             *key; key++)
-            if (json_is_null(json_object_get(message, *key)) ||
-                json_array_size(json_object_get(message, *key)) == 0)
-                if (!json_is_object(json_object_get(message, *key)) &&
-                    !json_is_string(json_object_get(message, *key)))
-                    pith_fields_harmless(&in, *key);
+    pith_chat_copy_text(&in, "name", "name", out);
+    if (strcmp(role, "tool") == 0) pith_chat_copy_text(&in, "tool_call_id", "tool_call_id", out);
+    if (is_assistant) pith_chat_copy_text(&in, "reasoning_content", "reasoning_content", out);
+    if (is_assistant) read_sent_back(&in);
     json_t *converted = calls ? json_array() : NULL;
     json_array_foreach(calls, i, call) {
         convert_call(&in, call, i, converted);
     }
-    if (converted) json_object_set_new(out, "tool_calls", converted);
+    if (converted) pith_fields_set(&in, out, "tool_calls", converted);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
-    json_array_append_new(list, out);
+    pith_fields_append(f, list, out);
 }
 
 json_t *pith_openai_convert_messages(pith_fields *f, json_t *messages, const char *path) {
@@ -221,8 +216,23 @@ void pith_openai_read_choice(pith_fields *f, json_t *tools, pith_job_request *re
 
 /* ---- The context of the template ---- */
 
+/* A copy of what the template gets beside the messages, or NULL; keys of the server's are refused. */
+static json_t *read_kwargs(pith_fields *f) {
+    static const char *const own[] = {"messages", "tools", "add_generation_prompt"};
+    json_t *more = NULL, *copy;
+    pith_fields in;
+    if (!pith_fields_object(f, "chat_template_kwargs", &more)) return NULL;
+    pith_fields_init(&in, more, "chat_template_kwargs");
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (json_object_get(more, own[i]))
+            pith_fields_wrong(&in, own[i], "unsupported", "is the request's own: leave it out");
+    if (!pith_fields_leave(f, &in)) return NULL;
+    if (!(copy = json_copy(more))) pith_fields_short(f);
+    return copy;
+}
+
 json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
-    json_t *messages = NULL, *list = NULL, *more = NULL;
+    json_t *messages = NULL, *list = NULL;
     bool parallel = true;
     if (pith_fields_require(f, "messages") && pith_fields_array(f, "messages", &messages))
         list = pith_openai_convert_messages(f, messages, "messages");
@@ -230,10 +240,14 @@ json_t *pith_openai_read_messages(pith_fields *f, pith_job_request *request) {
     pith_openai_read_choice(f, tools, request);
     pith_fields_flag(f, "parallel_tool_calls", &parallel);
     request->single_call = !parallel;
-    pith_fields_object(f, "chat_template_kwargs", &more);
-    if (!list || f->failed) {
+    json_t *more = read_kwargs(f);
+    pith_chat_read_effort(f, "reasoning_effort", "reasoning_effort", &more, request);
+    pith_openai_read_verbosity(f, &more);
+    json_t *context = NULL;
+    if (list && !f->failed)
+        context = pith_chat_context(f, list, request->reads_calls ? tools : NULL, more);
+    else
         json_decref(list);
-        return NULL;
-    }
-    return pith_chat_context(list, request->reads_calls ? tools : NULL, more);
+    json_decref(more);
+    return context;
 }

@@ -21,9 +21,19 @@ json_t *pith_openai_whole(const pith_answer *a, const char *object, json_t *choi
     return body;
 }
 
+void pith_openai_send_finish(pith_answer *a, json_t *chunk) {
+    if (a->held || !chunk) pith_exchange_stream_event(a->exchange, NULL, a->held);
+    a->held = chunk;
+}
+
 void pith_openai_stream_end(pith_answer *a, const char *object, const pith_job_account *account) {
-    json_t *last = pith_openai_object(a, object, json_array());
-    if (a->include_usage) json_object_set_new(last, "usage", pith_job_usage(account));
+    json_t *last = a->held;
+    a->held = NULL;
+    if (a->include_usage) { /* alone this chunk has no choice, as the API has it */
+        pith_exchange_stream_event(a->exchange, NULL, last);
+        last = pith_openai_object(a, object, json_array());
+        json_object_set_new(last, "usage", pith_job_usage(account));
+    }
     json_object_set_new(last, "timings", pith_job_timings(account));
     json_object_set_new(last, "pith", pith_routing_describe(a->exchange));
     pith_exchange_stream_event(a->exchange, NULL, last);
@@ -35,6 +45,33 @@ const char *pith_openai_finish(pith_job_finish finish) {
     return names[finish];
 }
 
+void pith_openai_refuse_obfuscation(pith_fields *in) {
+    bool obfuscates = false;
+    if (pith_fields_flag(in, "include_obfuscation", &obfuscates) && obfuscates)
+        pith_fields_wrong(in, "include_obfuscation", "unsupported", "true is not supported");
+}
+
+void pith_openai_read_verbosity(pith_fields *f, json_t **more) {
+    const char *verbosity = NULL;
+    if (!pith_fields_text(f, "verbosity", &verbosity)) return;
+    if (strcmp(verbosity, "low") != 0 && strcmp(verbosity, "medium") != 0 &&
+        strcmp(verbosity, "high") != 0)
+        pith_fields_wrong(f, "verbosity", "invalid_value", "must be low, medium or high");
+    if (!*more && !(*more = json_object())) pith_fields_short(f);
+    pith_fields_set(f, *more, "verbosity", json_string(verbosity));
+}
+
+json_t *pith_openai_read_schema(pith_fields *f) {
+    const char *name = NULL;
+    bool strict = true;
+    json_t *schema = NULL;
+    pith_fields_text(f, "name", &name);
+    pith_fields_harmless(f, "description");
+    pith_fields_flag(f, "strict", &strict); /* it is enforced either way */
+    if (pith_fields_require(f, "schema")) pith_fields_object(f, "schema", &schema);
+    return schema;
+}
+
 void pith_openai_read_stream(pith_fields *f, pith_answer_request *out) {
     json_t *options = NULL;
     pith_fields_flag(f, "stream", &out->stream);
@@ -42,6 +79,7 @@ void pith_openai_read_stream(pith_fields *f, pith_answer_request *out) {
     pith_fields in;
     pith_fields_init(&in, options, "stream_options");
     pith_fields_flag(&in, "include_usage", &out->include_usage);
+    pith_openai_refuse_obfuscation(&in);
     pith_fields_close(&in);
     if (pith_fields_leave(f, &in) && !out->stream)
         pith_fields_wrong(f, "stream_options", "invalid_value", "is for stream: true alone");
@@ -54,10 +92,11 @@ void pith_openai_read_route(pith_fields *f) {
 }
 
 void pith_openai_read_harmless(pith_fields *f, pith_job_request *job) {
-    static const char *const names[] = {"metadata", "prompt_cache_key"};
     bool store = false;
-    const char *tier = "auto";
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) pith_fields_harmless(f, names[i]);
+    const char *tier = "auto", *key = NULL;
+    json_t *metadata = NULL;
+    pith_fields_object(f, "metadata", &metadata); /* the client's own notes */
+    pith_fields_text(f, "prompt_cache_key", &key); /* beginnings of prompts are found anyhow */
     pith_fields_text(f, "safety_identifier", &job->user);
     pith_fields_text(f, "user", &job->user); /* whose turn it is */
     pith_job_read_own(f, job);

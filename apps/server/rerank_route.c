@@ -40,20 +40,21 @@ static void answer(pith_embed_job *job) {
     for (size_t i = 0; order && i < n; i++)
         order[i] = (ranked){i, dot(job->vectors, job->vectors + (i + 1) * job->width, job->width)};
     if (order) qsort(order, n, sizeof *order, compare);
-    for (size_t i = 0; order && i < n && i < most; i++) {
+    bool ok = order && results;
+    for (size_t i = 0; ok && i < n && i < most; i++) {
         json_t *one = json_pack("{s:I, s:f}", "index", (json_int_t)order[i].index,
                                 "relevance_score", order[i].score);
         if (documents)
-            json_object_set_new(
-                one, "document",
-                json_pack("{s:O}", "text", json_array_get(documents, order[i].index)));
-        json_array_append_new(results, one);
+            ok = json_object_set_new(
+                     one, "document",
+                     json_pack("{s:O}", "text", json_array_get(documents, order[i].index))) == 0;
+        ok = json_array_append_new(results, one) == 0 && ok;
     }
     json_t *body = json_pack("{s:s, s:o, s:s, s:o, s:{s:I, s:I}}", "object", "list", "model",
                              pith_json_text(name, strlen(name)), "method", "embedding_similarity",
                              "results", results, "usage", "prompt_tokens",
                              (json_int_t)job->n_tokens, "total_tokens", (json_int_t)job->n_tokens);
-    pith_exchange_reply(job->exchange, 200, order ? body : (json_decref(body), NULL));
+    pith_exchange_reply(job->exchange, 200, ok ? body : (json_decref(body), NULL));
     pith_free(order);
 }
 
@@ -64,13 +65,13 @@ static void add_document(pith_fields *f, json_t *document, size_t at, json_t *te
     pith_fields in;
     snprintf(path, sizeof path, "documents[%zu]", at);
     if (json_is_string(document)) {
-        json_array_append(texts, document);
+        pith_fields_append(f, texts, json_incref(document));
         return;
     }
     if (!pith_fields_enter(f, document, path, &in)) return;
     if (pith_fields_require(&in, "text")) pith_fields_text(&in, "text", &text);
     pith_fields_close(&in);
-    if (pith_fields_leave(f, &in)) json_array_append_new(texts, json_string(text));
+    if (pith_fields_leave(f, &in)) pith_fields_append(f, texts, json_string(text));
 }
 
 /* [query, document, ...] */
@@ -79,7 +80,7 @@ static json_t *read_texts(pith_fields *f) {
     json_t *documents = NULL, *one, *texts = json_array();
     size_t i;
     if (pith_fields_require(f, "query") && pith_fields_text(f, "query", &query))
-        json_array_append_new(texts, json_string(query));
+        pith_fields_append(f, texts, json_string(query));
     if (pith_fields_require(f, "documents")) pith_fields_array(f, "documents", &documents);
     if (documents && json_array_size(documents) == 0)
         pith_fields_wrong(f, "documents", "invalid_value", "must hold at least one document");
@@ -101,18 +102,20 @@ void pith_handle_rerank(pith_exchange *exchange) {
     pith_fields f;
     int64_t top_n = PITH_EMBED_MAX_TEXTS;
     bool returns = false;
-    pith_embed_request r = {.param = "documents", .answer = answer};
+    pith_embed_request r = {.param = "documents", .has_query = true, .answer = answer};
     pith_fields_init(&f, body, "");
     pith_fields_text(&f, "model", &r.model);
     json_t *texts = read_texts(&f);
     pith_fields_int(&f, "top_n", 1, INT32_MAX, &top_n);
     pith_fields_flag(&f, "return_documents", &returns);
+    r.fields = json_pack("{s:I}", "top_n", (json_int_t)top_n);
+    if (!r.fields) pith_fields_short(&f);
+    if (returns && !f.failed) pith_fields_set(&f, r.fields, "documents", without_query(texts));
     if (pith_fields_close(&f)) {
         r.texts = texts;
-        r.fields = json_pack("{s:I}", "top_n", (json_int_t)top_n);
-        if (returns) json_object_set_new(r.fields, "documents", without_query(texts));
         pith_embed_start(exchange, &r);
     } else {
+        json_decref(r.fields);
         pith_fields_refuse(&f, exchange);
     }
     json_decref(texts);

@@ -63,6 +63,14 @@ static json_t *item_of(const pith_answer *a, pith_job_event_kind kind, int index
                      "status", status, "content", content);
 }
 
+/* The part's own; NULL: none were asked for. */
+static json_t *logprobs_of(const pith_fold_choice *made, const pith_fold_part *part) {
+    json_t *own = made->logprobs ? json_array() : NULL;
+    for (size_t i = 0; own && i < part->n_logprobs; i++)
+        json_array_append(own, json_array_get(made->logprobs, part->from_logprobs + i));
+    return own;
+}
+
 static json_t *finished_item(const pith_answer *a, size_t index) {
     const pith_fold_choice *made = &a->fold.choices[0];
     const pith_fold_part *part = &made->parts[index];
@@ -70,7 +78,10 @@ static json_t *finished_item(const pith_answer *a, size_t index) {
     json_t *value = pith_json_text(text.data, text.size);
     if (part->kind == PITH_JOB_CALL)
         return item_of(a, part->kind, (int)index, pith_fold_call_name(made, part), value);
-    return item_of(a, part->kind, (int)index, NULL, part_of(part->kind, value, made->logprobs));
+    json_t *logprobs = logprobs_of(made, part);
+    json_t *content = part_of(part->kind, value, logprobs);
+    json_decref(logprobs);
+    return item_of(a, part->kind, (int)index, NULL, content);
 }
 
 /* ---- The response object ---- */
@@ -227,10 +238,9 @@ static void deinit(pith_answer *a) {
 /* ---- The request ---- */
 
 /* {"format": {"type", "name", "schema", "strict", "description"}, "verbosity"} */
-static void read_text(pith_fields *f, pith_answer_request *out) {
+static void read_text(pith_fields *f, pith_answer_request *out, json_t **more) {
     json_t *text = NULL, *format = NULL, *schema = NULL;
-    const char *type = "text", *name = NULL, *verbosity = "medium";
-    bool strict = true;
+    const char *type = "text";
     pith_fields in, at;
     if (!pith_fields_object(f, "text", &text)) return;
     pith_fields_init(&in, text, "text");
@@ -239,10 +249,7 @@ static void read_text(pith_fields *f, pith_answer_request *out) {
         if (pith_fields_require(&at, "type")) pith_fields_text(&at, "type", &type);
         bool is_schema = strcmp(type, "json_schema") == 0;
         if (is_schema) {
-            pith_fields_text(&at, "name", &name);
-            pith_fields_harmless(&at, "description");
-            pith_fields_flag(&at, "strict", &strict); /* it is enforced either way */
-            if (pith_fields_require(&at, "schema")) pith_fields_object(&at, "schema", &schema);
+            schema = pith_openai_read_schema(&at);
         } else if (strcmp(type, "text") != 0 && strcmp(type, "json_object") != 0) {
             pith_fields_wrong(&at, "type", "invalid_value",
                               "must be text, json_object or json_schema, not '%.40s'", type);
@@ -250,39 +257,28 @@ static void read_text(pith_fields *f, pith_answer_request *out) {
         pith_fields_close(&at);
         pith_fields_leave(&in, &at);
     }
-    if (pith_fields_text(&in, "verbosity", &verbosity) && strcmp(verbosity, "medium") != 0)
-        pith_fields_wrong(&in, "verbosity", "unsupported", "must be medium: it changes nothing");
+    pith_openai_read_verbosity(&in, more);
     pith_fields_close(&in);
     if (pith_fields_leave(f, &in) && strcmp(type, "text") != 0)
         pith_answer_hold_to_schema(out, schema, "text.format");
 }
 
-/* What the template is told: NULL, or {"reasoning_effort"}. */
-static json_t *read_reasoning(pith_fields *f) {
+/* What the template is told goes to `more`. */
+static void read_reasoning(pith_fields *f, pith_job_request *job, json_t **more) {
     json_t *reasoning = NULL;
-    const char *effort = NULL;
     pith_fields in;
-    if (!pith_fields_object(f, "reasoning", &reasoning)) return NULL;
+    if (!pith_fields_object(f, "reasoning", &reasoning)) return;
     pith_fields_init(&in, reasoning, "reasoning");
-    pith_fields_text(&in, "effort", &effort);
+    pith_chat_read_effort(&in, "effort", "reasoning.effort", more, job);
     pith_fields_harmless(&in, "summary"); /* reasoning is told whole */
     pith_fields_harmless(&in, "generate_summary");
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
-    if (!effort) return NULL;
-    bool is_on = strcmp(effort, "none") != 0 && strcmp(effort, "minimal") != 0;
-    return json_pack("{s:b, s:s}", "enable_thinking", (int)is_on, "reasoning_effort", effort);
 }
 
 static void read_sampling(pith_fields *f, pith_server *server, pith_answer_request *out) {
-    pith_sampler_options *s = &out->job.sampler;
     int64_t n = 0;
-    *s = (pith_sampler_options){.size = sizeof *s, .temperature = 1};
-    pith_fields_number(f, "temperature", 0, 2, &s->temperature);
-    pith_fields_number(f, "top_p", 0, 1, &s->top_p);
-    pith_fields_number(f, "min_p", 0, 1, &s->min_p);
-    if (pith_fields_int(f, "top_k", 0, 1 << 24, &n)) s->top_k = (int32_t)n;
-    pith_job_read_seed(f, server, &out->job);
+    pith_job_read_draw(f, server, &out->job);
     if (pith_fields_int(f, "max_output_tokens", 1, 1 << 24, &n)) out->job.max_tokens = (int32_t)n;
 }
 
@@ -323,10 +319,8 @@ static void refuse_kept(pith_fields *f) {
     if (pith_fields_text(f, "truncation", &truncation) && strcmp(truncation, "disabled") != 0)
         pith_fields_wrong(f, "truncation", "unsupported", "must be disabled: nothing is dropped");
     if (!pith_fields_object(f, "stream_options", &options)) return;
-    bool obfuscates = false;
     pith_fields_init(&in, options, "stream_options");
-    if (pith_fields_flag(&in, "include_obfuscation", &obfuscates) && obfuscates)
-        pith_fields_wrong(&in, "include_obfuscation", "unsupported", "true is not supported");
+    pith_openai_refuse_obfuscation(&in);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
 }
@@ -345,14 +339,16 @@ static json_t *or_empty(const json_t *body, const char *key, json_t *otherwise) 
 
 /* Fields of the request that the response object has again. */
 static json_t *echo_of(const json_t *body, const pith_job_request *job) {
-    float top_p = job->sampler.top_p;
+    double top_p = (double)job->sampler.top_p;
+    if (top_p == 0) top_p = 1; /* absent */
+    if (top_p < 1e-30) top_p = 0; /* pith_fields_share */
     return json_pack(
         "{s:o, s:o, s:o, s:b, s:n, s:o, s:b, s:f, s:f, s:o, s:o, s:o, s:s, s:o, s:b}",
         "instructions", or_null(body, "instructions"), "max_output_tokens",
         or_null(body, "max_output_tokens"), "metadata", or_empty(body, "metadata", json_object()),
         "parallel_tool_calls", (int)!job->single_call, "previous_response_id", "reasoning",
         or_empty(body, "reasoning", json_pack("{s:n, s:n}", "effort", "summary")), "store", 0,
-        "temperature", (double)job->sampler.temperature, "top_p", top_p > 0 ? (double)top_p : 1.0,
+        "temperature", (double)job->sampler.temperature, "top_p", top_p,
         "text", or_empty(body, "text", json_pack("{s:{s:s}}", "format", "type", "text")),
         "tool_choice", or_empty(body, "tool_choice", json_string("auto")), "tools",
         or_empty(body, "tools", json_array()), "truncation", "disabled", "user",
@@ -364,18 +360,20 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     pith_fields_text(f, "model", &out->model);
     pith_fields_text(f, "instructions", &instructions);
     json_t *messages = pith_responses_read_input(f, instructions);
-    json_t *tools = pith_responses_read_tools(f, &out->job), *more = read_reasoning(f);
+    json_t *tools = pith_responses_read_tools(f, &out->job), *more = NULL;
+    read_reasoning(f, &out->job, &more);
     pith_fields_flag(f, "stream", &out->stream);
     read_sampling(f, server, out);
-    read_text(f, out);
+    read_text(f, out, &more);
     read_include(f, out);
     refuse_kept(f);
     pith_openai_read_harmless(f, &out->job);
-    out->context = pith_chat_context(messages, out->job.reads_calls ? tools : NULL, more);
+    out->context = pith_chat_context(f, messages, out->job.reads_calls ? tools : NULL, more);
     out->job.context = out->context;
     out->job.tools = json_object_get(out->context, "tools"); /* the context's */
     out->job.reads_reasoning = !out->job.has_grammar || out->job.reads_calls;
     ((response_request *)out)->echo = echo_of(f->object, &out->job);
+    if (!((response_request *)out)->echo) pith_fields_short(f);
     json_decref(tools);
     json_decref(more);
     return pith_fields_close(f);

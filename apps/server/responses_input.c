@@ -16,12 +16,13 @@ typedef struct conversion {
 } conversion;
 
 static void flush(conversion *c) {
-    if (c->current) json_array_append_new(c->list, c->current);
+    if (c->current) pith_fields_append(c->fields, c->list, c->current);
     c->current = NULL;
 }
 
 static json_t *assistant(conversion *c) {
     if (!c->current) c->current = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
+    if (!c->current) pith_fields_short(c->fields);
     return c->current;
 }
 
@@ -69,16 +70,16 @@ static void read_message(conversion *c, pith_fields *in) {
                           "must be user, assistant, system or developer, not '%.40s'", role);
     if (pith_fields_require(in, "content")) read_parts(in, "content", types, &text);
     pith_fields_harmless(in, "phase");
-    json_t *content = json_stringn(text.data ? text.data : "", text.size);
-    pith_buffer_deinit(&text);
+    json_t *content = pith_fields_take(in, &text);
     bool is_taken = c->current && (json_object_get(c->current, "tool_calls") ||
                                    json_string_length(json_object_get(c->current, "content")) > 0);
     if (i != 1 || is_taken) flush(c);
     if (i == 1)
-        json_object_set_new(assistant(c), "content", content);
+        pith_fields_set(in, assistant(c), "content", content);
     else
-        json_array_append_new(c->list, json_pack("{s:s, s:o}", "role", i == 0 ? "user" : "system",
-                                                 "content", content));
+        pith_fields_append(in, c->list,
+                           json_pack("{s:s, s:o}", "role", i == 0 ? "user" : "system", "content",
+                                     content));
 }
 
 static void read_call(conversion *c, pith_fields *in) {
@@ -89,10 +90,11 @@ static void read_call(conversion *c, pith_fields *in) {
     json_t *calls = json_object_get(assistant(c), "tool_calls");
     if (!calls) {
         calls = json_array();
-        json_object_set_new(c->current, "tool_calls", calls);
+        pith_fields_set(in, c->current, "tool_calls", calls);
     }
-    pith_chat_add_call(calls, id, name, pith_chat_arguments(arguments));
-    json_object_set_new(c->names, id, json_string(name));
+    if (in->failed) return;
+    pith_chat_add_call(in, calls, id, name, pith_chat_arguments(arguments));
+    pith_fields_set(in, c->names, id, json_string(name));
 }
 
 static void read_output(conversion *c, pith_fields *in) {
@@ -103,11 +105,10 @@ static void read_output(conversion *c, pith_fields *in) {
     if (pith_fields_require(in, "output")) read_parts(in, "output", types, &text);
     flush(c);
     json_t *message = json_pack("{s:s, s:s, s:o}", "role", "tool", "tool_call_id", id, "content",
-                                json_stringn(text.data ? text.data : "", text.size));
+                                pith_fields_take(in, &text));
     json_t *name = json_object_get(c->names, id);
-    if (name) json_object_set(message, "name", name);
-    json_array_append_new(c->list, message);
-    pith_buffer_deinit(&text);
+    if (name) pith_fields_set(in, message, "name", json_incref(name));
+    pith_fields_append(in, c->list, message);
 }
 
 static void read_reasoning(conversion *c, pith_fields *in) {
@@ -117,9 +118,12 @@ static void read_reasoning(conversion *c, pith_fields *in) {
     pith_fields_harmless(in, "summary");
     pith_fields_harmless(in, "encrypted_content");
     flush(c);
-    if (text.size > 0)
-        json_object_set_new(assistant(c), "reasoning_content", json_stringn(text.data, text.size));
-    pith_buffer_deinit(&text);
+    bool has_text = text.size > 0 || text.failed;
+    json_t *thought = pith_fields_take(in, &text);
+    if (has_text)
+        pith_fields_set(in, assistant(c), "reasoning_content", thought);
+    else
+        json_decref(thought);
 }
 
 static void read_item(conversion *c, json_t *item, size_t at) {
@@ -153,12 +157,12 @@ json_t *pith_responses_read_input(pith_fields *f, const char *instructions) {
     json_t *input, *item;
     size_t i;
     if (instructions)
-        json_array_append_new(c.list,
-                              json_pack("{s:s, s:s}", "role", "system", "content", instructions));
+        pith_fields_append(f, c.list,
+                           json_pack("{s:s, s:s}", "role", "system", "content", instructions));
     pith_fields_require(f, "input");
     input = pith_fields_any(f, "input");
     if (json_is_string(input))
-        json_array_append_new(c.list, json_pack("{s:s, s:O}", "role", "user", "content", input));
+        pith_fields_append(f, c.list, json_pack("{s:s, s:O}", "role", "user", "content", input));
     else if (input && (!json_is_array(input) || json_array_size(input) == 0))
         pith_fields_wrong(f, "input", "invalid_type", "must be a string or an array of items");
     json_array_foreach(json_is_array(input) ? input : NULL, i, item) {
@@ -188,7 +192,12 @@ static void read_tool(pith_fields *f, json_t *tool, size_t at, json_t *tools) {
     pith_fields_object(&in, "parameters", &parameters);
     pith_fields_flag(&in, "strict", &strict);
     pith_fields_close(&in);
-    if (pith_fields_leave(f, &in)) pith_chat_add_tool(tools, name, description, parameters, strict);
+    if (pith_fields_leave(f, &in))
+        pith_chat_add_tool(f, tools,
+                           &(pith_chat_tool){.name = name,
+                                             .description = description,
+                                             .parameters = parameters,
+                                             .strict = strict});
 }
 
 /* none, auto, required or {"type": "function", "name"}; false: no calls. */
