@@ -108,10 +108,23 @@ static bool start_job(pith_served *served, pith_answer *a, pith_answer_request *
     return ok;
 }
 
+/* To take out what is not in memory: nothing is to be done, and nothing is loaded for it. */
+static void answer_absent(pith_exchange *exchange, const pith_answer_protocol *protocol,
+                          const pith_answer_request *request) {
+    pith_answer *a = answer_new(exchange, protocol, request, request->model ? request->model : "");
+    pith_exchange_reply(exchange, 200, a ? protocol->loaded(a) : NULL);
+    if (a) answer_free(a);
+}
+
 static void start(pith_exchange *exchange, const pith_answer_protocol *protocol,
                   pith_answer_request *request) {
     pith_served *served = NULL;
     pith_models *models = pith_exchange_server(exchange)->models;
+    bool only_takes_out = request->only_loads && request->keeps && request->keep_seconds == 0;
+    if (only_takes_out && pith_models_is_absent(models, request->model)) {
+        answer_absent(exchange, protocol, request);
+        return;
+    }
     if (pith_models_lease(models, request->model, exchange, &served) != PITH_LEASE_OK) return;
     const char *user = request->job.user;
     pith_answer *a = NULL;

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -665,6 +666,67 @@ def case_models_are_loaded_swapped_and_taken_out():
         expect(status == 503 and b"ceiling" in text, status, text)
     finally:
         server.stop()
+
+
+def slow_copy(name):
+    """A model whose load takes a while."""
+    path = os.path.join(FOLDER, "models", name + ".gguf")
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.copyfile(default_model(), path)
+    return path
+
+
+def case_requests_for_models_that_do_not_fit_together_are_all_answered():
+    for name in ("first", "second"):
+        slow_copy(name)
+    try:
+        server = Server("--ctx", 512, "--parallel", 1)
+        server.post(PLAIN, plain("x", model="first", max_tokens=1))
+        one = server.metric("model_bytes")
+        server.stop()
+        server = Server("--ctx", 512, "--parallel", 1, "--memory", int(one * 1.5))
+        done = []
+        threads = [threading.Thread(target=lambda n=name: done.append(server.post(PLAIN, plain("x", model=n, max_tokens=1))["model"]), daemon=True)
+                   for name in ("first", "second") * 3]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        expect(sorted(done) == ["first"] * 3 + ["second"] * 3, done, server.metric("model_loads_total"))
+        expect(server.metric("model_loads_total") <= 6, server.metric("model_loads_total"))
+        server.stop()
+    finally:
+        server.process.kill()
+        for name in ("first", "second"):
+            os.unlink(slow_copy(name))
+
+
+def case_a_stop_ends_choices_that_only_wait():
+    with serving("--parallel", 1, "--queue", 6400, "--stop-timeout", 1) as server:
+        server.post(PLAIN, plain("x", max_tokens=1))
+        clients = [send_raw(server, request(PLAIN, plain(f"{i} word" * 300, n=16, max_tokens=1, temperature=1))) for i in range(200)]
+        server.wait_for("replies_queued", lambda n: n > 100)
+        start = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        texts = [read_all(client) for client in clients]
+        server.process.wait(90)
+        expect(time.monotonic() - start < 20, "the stop took", time.monotonic() - start)
+        expect({t[:12] for t in texts} <= {b"HTTP/1.1 503", b"HTTP/1.1 200"}, {t[:40] for t in texts})
+        expect(any(b"being stopped" in t for t in texts), "nothing was left to stop")
+
+
+def case_long_texts_hold_nobody_up():
+    with serving("--ctx", 512) as server:
+        expect(server.post(PLAIN, plain("word " * 3000000), 400)["error"]["code"] == "context_length_exceeded")
+        gone = [send_raw(server, request("/tokenize", {"content": "ab " * 300000})) for _ in range(12)]
+        start = time.monotonic()
+        server.get("/v1/models")
+        expect(time.monotonic() - start < 1, "a list waited", time.monotonic() - start)
+        for client in gone:
+            client.close()
+        server.post(PLAIN, plain("x", max_tokens=1))
+        server.wait_for("requests_refused_total", lambda n: n >= 2)
 
 
 def case_health_tells_loading_apart():
