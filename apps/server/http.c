@@ -166,9 +166,9 @@ static bool has_key(pith_exchange *e, const char *key) {
 /* The answer to a browser that asks whether a page of another origin may ask. */
 static enum MHD_Result answer_preflight(pith_exchange *e) {
     pith_exchange_add_header(e, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
-    pith_exchange_add_header(
-        e, "Access-Control-Allow-Headers",
-        "authorization, content-type, x-api-key, anthropic-version, anthropic-beta");
+    const char *wanted = pith_exchange_header(e, "Access-Control-Request-Headers");
+    pith_exchange_add_header(e, "Access-Control-Allow-Headers",
+                             wanted ? wanted : "authorization, content-type, x-api-key");
     pith_exchange_add_header(e, "Access-Control-Max-Age", "600");
     e->phase = PITH_EXCHANGE_HANDED;
     atomic_fetch_add(&e->server->n_handed, 1);
@@ -187,6 +187,33 @@ static enum MHD_Result refuse_path(pith_exchange *e, const char *allow) {
                                     text.data ? text.data : "out of memory");
     pith_buffer_deinit(&text);
     return result;
+}
+
+typedef struct head_counts {
+    int n_hosts, n_lengths, n_codings;
+} head_counts;
+
+static enum MHD_Result count_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                    const char *value) {
+    head_counts *n = user;
+    (void)kind;
+    (void)value;
+    n->n_hosts += strcasecmp(name, "Host") == 0;
+    n->n_lengths += strcasecmp(name, "Content-Length") == 0;
+    n->n_codings += strcasecmp(name, "Transfer-Encoding") == 0;
+    return MHD_YES;
+}
+
+/* A head that others may read in another way; NULL: there is nothing wrong. */
+static const char *find_ambiguity(struct MHD_Connection *connection, const char *version) {
+    head_counts n = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_header, &n);
+    if (n.n_hosts > 1) return "there is more than one Host header";
+    if (n.n_hosts == 0 && strcmp(version, "HTTP/1.1") == 0) return "HTTP/1.1 needs a Host header";
+    if (n.n_lengths > 1) return "there is more than one Content-Length";
+    if (n.n_lengths > 0 && n.n_codings > 0)
+        return "Content-Length and Transfer-Encoding do not go together";
+    return NULL;
 }
 
 /* The head is there. */
@@ -260,7 +287,6 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
                                   size_t *size, void **context) {
     pith_http *http = user;
     pith_exchange *e = *context;
-    (void)version;
     if (!e) {
         e = pith_exchange_new(http->server, method, url);
         if (!e) return MHD_NO;
@@ -270,7 +296,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         e->descriptor = info ? info->connect_fd : -1;
         *context = e;
         note_exchange(http, connection, e);
-        return begin(http, e);
+        const char *why = find_ambiguity(connection, version);
+        return why ? refuse(e, 400, "head", why) : begin(http, e);
     }
     if (*size > 0) {
         take_body(http, e, data, *size);

@@ -256,7 +256,8 @@ static bool add_room(pith_models *m, pith_served *served, uint64_t bytes, pith_e
     return false;
 }
 
-pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out, pith_error *error) {
+pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out,
+                                        pith_session **session, pith_error *error) {
     pith_engine_options options = served->models->server->options->engine;
     uint64_t bytes = 0;
     options.size = sizeof options;
@@ -268,7 +269,10 @@ pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out, 
     if (status != PITH_OK) return status;
     if (!add_room(served->models, served, bytes, error)) return PITH_ERROR_MEMORY;
     status = pith_engine_new(served->model, &options, out, error);
+    if (status == PITH_OK) status = pith_session_new(*out, session, error);
     if (status == PITH_OK) return PITH_OK;
+    pith_engine_free(*out);
+    *out = NULL;
     pthread_mutex_lock(&served->models->lock);
     served->bytes -= bytes;
     served->models->taken -= bytes;

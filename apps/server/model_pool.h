@@ -89,7 +89,8 @@ void pith_served_ready(pith_served *served);
 void pith_served_fail(pith_served *served, const pith_error *error);
 void pith_served_close(pith_served *served);
 /* For embed_thread.c: an engine for vectors, which the ceiling allows. */
-pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out, pith_error *error);
+pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out,
+                                        pith_session **session, pith_error *error);
 pith_engine *pith_served_engine(const pith_served *served);
 pith_server *pith_served_server(const pith_served *served);
 

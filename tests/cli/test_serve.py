@@ -716,6 +716,35 @@ def case_a_stop_ends_choices_that_only_wait():
         expect(any(b"being stopped" in t for t in texts), "nothing was left to stop")
 
 
+def case_heads_that_can_be_read_in_two_ways_are_refused():
+    with serving() as server:
+        for more in (b"", b"Host: localhost\r\nHost: localhost\r\n", b"Host: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n",
+                     b"Host: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n"):
+            answer = read_all(send_raw(server, b"POST /tokenize HTTP/1.1\r\n" + more + b"Connection: close\r\n\r\n{}"))
+            expect(answer.startswith(b"HTTP/1.1 400") and b"\"content\"" not in answer, more, answer)
+        expect(read_all(send_raw(server, b"GET /health HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1."))
+
+
+def case_a_preflight_allows_the_headers_that_are_asked_for():
+    with serving("--cors", "https://app.example") as server:
+        names = "authorization, x-stainless-os, x-other"
+        _, headers, _ = server.ask("OPTIONS", CHAT, headers={"Origin": "https://app.example", "Access-Control-Request-Headers": names})
+        expect(headers["Access-Control-Allow-Headers"] == names, headers)
+
+
+def case_vectors_take_turns():
+    with serving(model=default_model()) as server:
+        server.post("/v1/embeddings", {"input": "x"})
+        done, start = [], time.monotonic()
+        many = threading.Thread(target=lambda: (server.post("/v1/embeddings", {"input": ["some words to read " * 6] * 100}), done.append(time.monotonic() - start)))
+        many.start()
+        server.wait_for("replies_running", lambda n: n == 1)
+        server.post("/v1/embeddings", {"input": "y"})
+        small = time.monotonic() - start
+        many.join()
+        expect(small < done[0] / 2, "the small request waited for the large one", small, done)
+
+
 def case_long_texts_hold_nobody_up():
     with serving("--ctx", 512) as server:
         expect(server.post(PLAIN, plain("word " * 3000000), 400)["error"]["code"] == "context_length_exceeded")
