@@ -725,6 +725,19 @@ def case_heads_that_can_be_read_in_two_ways_are_refused():
         expect(read_all(send_raw(server, b"GET /health HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1."))
 
 
+def case_tokens_of_a_large_text_take_little_memory():
+    with serving() as server:
+        def resident():
+            with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
+                return int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) >> 10
+        server.post("/tokenize", {"content": "x"})
+        before = resident()
+        ids = server.post("/tokenize", {"content": "\U0001F600" * 200000, "with_pieces": True})["tokens"]
+        expect(len(ids) >= 200000 and "piece" in ids[0], len(ids))
+        expect(resident() - before < 250, before, resident())
+        expect(server.post("/tokenize", {"content": "x" * 1100000}, 400)["error"]["code"] == "too_large")
+
+
 def case_a_preflight_allows_the_headers_that_are_asked_for():
     with serving("--cors", "https://app.example") as server:
         names = "authorization, x-stainless-os, x-other"
