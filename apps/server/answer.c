@@ -96,9 +96,9 @@ static bool choose_prompt(pith_answer_request *request, pith_served *served,
                           pith_job_refusal *why) {
     pith_job_request *job = &request->job;
     if (!job->context || pith_model_chat_template(pith_served_model(served))) return true;
-    why->param = request->needs_template                  ? request->needs_template
+    why->param = request->needs_template                 ? request->needs_template
                  : job->thinking == PITH_THINKING_WANTED ? job->thinking_path
-                                                          : NULL;
+                                                         : NULL;
     if (job->text && !why->param) {
         job->context = NULL;
         return true;
@@ -126,11 +126,24 @@ static bool start_job(pith_served *served, pith_answer *a, pith_answer_request *
     return ok;
 }
 
+/* To take out what is not in memory: nothing is to be done, and nothing is loaded for it. */
+static void answer_absent(pith_exchange *exchange, const pith_answer_protocol *protocol,
+                          pith_answer_request *request) {
+    pith_answer *a = answer_new(exchange, protocol, request, request->model ? request->model : "");
+    pith_exchange_reply(exchange, 200, a ? protocol->loaded(a) : NULL);
+    if (a) answer_free(a);
+}
+
 static void start(pith_exchange *exchange, const pith_answer_protocol *protocol,
                   pith_answer_request *request) {
     pith_served *served = NULL;
     pith_models *models = pith_exchange_server(exchange)->models;
     request->job.route_limit = pith_routing_token_limit(exchange);
+    bool only_takes_out = request->only_loads && request->keeps && request->keep_seconds == 0;
+    if (only_takes_out && pith_models_is_absent(models, request->model)) {
+        answer_absent(exchange, protocol, request);
+        return;
+    }
     if (pith_models_lease(models, request->model, exchange, &served) != PITH_LEASE_OK) return;
     const char *user = request->job.user;
     pith_answer *a = NULL;

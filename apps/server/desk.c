@@ -2,6 +2,8 @@
  * The desk: a few threads that run handlers which may take a while (templates, tokens, grammars),
  * in the order in which requests came. A handler that has to wait for a model does not: it parks
  * the exchange and returns.
+ * Lists have a desk of their own, so that they never wait behind long texts. What a client that has
+ * left had sent is not worked on.
  * Invariant: the desk holds an exchange from push until its handler has returned. */
 #include "base/memory.h"
 #include "server/exchange_state.h"
@@ -33,20 +35,29 @@ static pith_exchange *take(pith_desk *desk) {
     return e;
 }
 
+static void drop(pith_exchange *e) {
+    const pith_http_error left = {499, "invalid_request_error", "left", NULL, "the client left"};
+    pith_exchange_fail(e, &left);
+}
+
 static void *work(void *user) {
     pith_desk *desk = user;
     for (pith_exchange *e; (e = take(desk));) {
-        if (!pith_routing_take(e)) e->route->handle(e);
+        if (pith_exchange_is_gone(e))
+            drop(e);
+        else if (!pith_routing_take(e))
+            e->route->handle(e);
         pith_exchange_release(e);
     }
     return NULL;
 }
 
-static bool push(pith_desk *desk, pith_exchange *e, bool always) {
+static bool push(pith_exchange *e, bool always) {
+    bool is_list = e->route->flags & PITH_ROUTE_LIST;
+    pith_desk *desk = is_list ? e->server->list_desk : e->server->desk;
     pthread_mutex_lock(&desk->lock);
     bool ok = always || desk->n < desk->limit;
     if (ok) {
-        pith_exchange_retain(e);
         e->next = NULL;
         if (desk->last)
             desk->last->next = e;
@@ -60,12 +71,15 @@ static bool push(pith_desk *desk, pith_exchange *e, bool always) {
     return ok;
 }
 
-bool pith_desk_push(pith_desk *desk, pith_exchange *e) {
-    return push(desk, e, false);
+bool pith_desk_push(pith_exchange *e) {
+    pith_exchange_retain(e);
+    bool ok = push(e, false);
+    if (!ok) pith_exchange_release(e);
+    return ok;
 }
 
-void pith_desk_push_again(pith_desk *desk, pith_exchange *e) {
-    push(desk, e, true);
+void pith_desk_push_again(pith_exchange *e) {
+    push(e, true);
 }
 
 pith_desk *pith_desk_new(pith_server *server, int n_threads, size_t limit, pith_error *error) {

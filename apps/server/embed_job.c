@@ -22,9 +22,18 @@ void pith_embed_job_free(pith_embed_job *job) {
 
 /* ---- Texts ---- */
 
-static bool add_string(pith_embed_job *job, const json_t *text, pith_error *error) {
+static bool add_string(pith_embed_job *job, const json_t *text, bool cuts, pith_error *error) {
     pith_embed_text *out = &job->texts[job->n_texts++];
-    size_t size = json_string_length(text);
+    size_t size = json_string_length(text), limit = pith_served_text_limit(job->served);
+    if (size > limit && !cuts)
+        return pith_fail(error, PITH_ERROR_LIMIT,
+                         "text %zu has %zu bytes, more than any %d tokens of the context: shorten "
+                         "it, or start the server with a larger --ctx",
+                         job->n_texts - 1, size, (int)pith_served_n_ctx(job->served)) == PITH_OK;
+    if (size > limit) {
+        const char *bytes = json_string_value(text);
+        for (size = limit; size > 0 && ((unsigned char)bytes[size] & 0xC0) == 0x80;) size--;
+    }
     out->ids = pith_alloc_array(size + 2, sizeof *out->ids);
     if (!out->ids) return pith_fail_memory(error, "the ids of a text", size) == PITH_OK;
     return pith_tokenize(pith_served_model(job->served), json_string_value(text), size,
@@ -99,8 +108,8 @@ static bool check_request(pith_embed_job *job, const pith_embed_request *r, size
 }
 
 /* path: room for the name of the text that is wrong. */
-static bool add_texts(pith_embed_job *job, const pith_embed_request *r,
-                      char path[PITH_FIELDS_PATH], pith_job_refusal *why) {
+static bool add_texts(pith_embed_job *job, const pith_embed_request *r, char path[PITH_FIELDS_PATH],
+                      pith_job_refusal *why) {
     json_t *one;
     size_t i, n = json_array_size(r->texts);
     job->width = (size_t)pith_model_describe(pith_served_model(job->served)).n_embd;
@@ -111,7 +120,7 @@ static bool add_texts(pith_embed_job *job, const pith_embed_request *r,
         return pith_fail_memory(&why->error, "vectors", n * job->width * sizeof *job->vectors) ==
                PITH_OK;
     json_array_foreach(r->texts, i, one) {
-        bool ok = json_is_string(one) ? add_string(job, one, &why->error)
+        bool ok = json_is_string(one) ? add_string(job, one, r->cuts, &why->error)
                                       : add_ids(job, one, &why->error);
         why->param = name_text(r, i, path);
         if (!ok || !check_length(job, r, why->param, &why->error)) return false;

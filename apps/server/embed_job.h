@@ -28,6 +28,7 @@ struct pith_embed_job {
     void (*answer)(pith_embed_job *job);
     /* of the protocol; freed with the job */
     json_t *fields;
+    size_t n_done;        /* texts whose vectors are made */
     pith_embed_job *next; /* in the queue */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The thread that makes vectors with a loaded model, one text after another.
+ * The thread that makes vectors with a loaded model, one text after another. Jobs take turns: one
+ * with many texts goes back to the end of the queue when it had its time and others wait.
  *
  * Invariant: engine and session are used by this thread alone, but for a cancel, which is sent
  * under the lock while the session exists and aims at the job that runs: one that hits the next job
@@ -73,27 +74,53 @@ static bool open_engine(pith_embed_thread *t, pith_error *error) {
     pith_engine *engine = NULL;
     pith_session *session = NULL;
     if (t->session) return true;
-    if (pith_served_open_embeddings(t->served, &engine, error) != PITH_OK) return false;
-    bool ok = pith_session_new(engine, &session, error) == PITH_OK;
+    if (pith_served_open_embeddings(t->served, &engine, &session, error) != PITH_OK) return false;
     pthread_mutex_lock(&t->lock);
     t->engine = engine;
     t->session = session;
     pthread_mutex_unlock(&t->lock);
-    if (ok) return true;
-    t->engine = NULL;
-    pith_engine_free(engine);
-    return false;
+    return true;
+}
+
+/* Under the lock. */
+static void append(pith_embed_thread *t, pith_embed_job *job) {
+    job->next = NULL;
+    if (t->last)
+        t->last->next = job;
+    else
+        t->first = job;
+    t->last = job;
+    t->n_queued++;
+    atomic_fetch_add(&t->server->counts.queued, 1);
+}
+
+/* The turn of a job is over. true: it waits for its next one. */
+static bool end_turn(pith_embed_thread *t, pith_embed_job *job, bool is_over) {
+    pthread_mutex_lock(&t->lock);
+    bool waits = !is_over && t->first;
+    if (is_over || waits) {
+        t->running = NULL;
+        atomic_fetch_sub(&t->server->counts.running, 1);
+    }
+    if (waits) append(t, job);
+    pthread_mutex_unlock(&t->lock);
+    return waits;
 }
 
 static void run(pith_embed_thread *t, pith_embed_job *job) {
+    enum { TURN_NS = 100000000 };
     pith_error error = {0};
-    uint64_t begun = pith_clock_ns();
+    uint64_t begun = pith_clock_ns(), turn = begun;
     bool ok = open_engine(t, &error);
-    for (size_t i = 0; ok && i < job->n_texts; i++) ok = make_vector(t, job, i, &error) == PITH_OK;
-    pthread_mutex_lock(&t->lock);
-    t->running = NULL;
-    pthread_mutex_unlock(&t->lock);
-    atomic_fetch_sub(&t->server->counts.running, 1);
+    while (ok && job->n_done < job->n_texts) {
+        ok = make_vector(t, job, job->n_done, &error) == PITH_OK;
+        if (!ok || ++job->n_done == job->n_texts || pith_clock_ns() - turn < TURN_NS) continue;
+        turn = pith_clock_ns();
+        if (!end_turn(t, job, false)) continue;
+        atomic_fetch_add(&t->server->counts.prompt_us, (turn - begun) / 1000);
+        return;
+    }
+    end_turn(t, job, true);
     atomic_fetch_add(&t->server->counts.replies, 1);
     if (ok) atomic_fetch_add(&t->server->counts.prompt_tokens, job->n_tokens);
     atomic_fetch_add(&t->server->counts.prompt_us, (pith_clock_ns() - begun) / 1000);
@@ -141,14 +168,7 @@ bool pith_embed_thread_push(pith_embed_thread *t, pith_embed_job *job) {
     pthread_mutex_lock(&t->lock);
     bool ok = !t->stop && t->n_queued <= t->server->options->n_queue;
     if (ok) {
-        job->next = NULL;
-        if (t->last)
-            t->last->next = job;
-        else
-            t->first = job;
-        t->last = job;
-        t->n_queued++;
-        atomic_fetch_add(&t->server->counts.queued, 1);
+        append(t, job);
         pthread_cond_signal(&t->changed);
     }
     pthread_mutex_unlock(&t->lock);

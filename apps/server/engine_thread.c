@@ -35,7 +35,7 @@ struct pith_engine_thread {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pith_run *first, *last; /* the queue */
-    int n_queued, limit;
+    int n_first, limit;     /* of the queue: first choices, which are requests that wait */
     atomic_bool stop;
     slot slots[MOST_SLOTS];
     int n_slots, n_running;
@@ -54,14 +54,14 @@ static void append(pith_engine_thread *t, pith_run *run) {
     else
         t->first = run;
     t->last = run;
-    t->n_queued++;
+    if (run->choice == 0) t->n_first++;
     atomic_fetch_add(&t->server->counts.queued, 1);
 }
 
 bool pith_engine_thread_push(pith_engine_thread *t, pith_job *job) {
     pthread_mutex_lock(&t->lock);
     /* what goes to a free session does not wait */
-    bool ok = !t->stop && t->n_queued < t->limit + t->n_slots - t->n_running;
+    bool ok = !t->stop && t->n_first < t->limit + t->n_slots - t->n_running;
     for (int i = 0; ok && i < job->n_runs; i++) append(t, &job->runs[i]);
     if (ok) pthread_cond_signal(&t->changed);
     pthread_mutex_unlock(&t->lock);
@@ -125,7 +125,7 @@ static pith_run *take(pith_engine_thread *t, bool only_dropped) {
         else
             t->first = found->next;
         if (t->last == found) t->last = before_found;
-        t->n_queued--;
+        if (found->choice == 0) t->n_first--;
         atomic_fetch_sub(&t->server->counts.queued, 1);
     }
     pthread_mutex_unlock(&t->lock);
@@ -296,8 +296,9 @@ static void abandon(pith_engine_thread *t, pith_job *job) {
 /* Ends what nobody waits for, running or queued, and everything when the thread is to stop. */
 static void drop_abandoned(pith_engine_thread *t) {
     pthread_mutex_lock(&t->lock);
-    for (pith_run *run = t->first; run; run = run->next)
-        if (run->choice == 0) abandon(t, run->job);
+    const pith_job *asked = NULL; /* choices of a job follow each other, and one question will do */
+    for (pith_run *run = t->first; run; asked = run->job, run = run->next)
+        if (run->job != asked) abandon(t, run->job);
     pthread_mutex_unlock(&t->lock);
     for (int i = 0; i < t->n_slots; i++) {
         pith_run *run = t->slots[i].run;

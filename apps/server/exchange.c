@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "server/fields.h"
+#include "server/model_pool.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -47,6 +48,7 @@ void pith_exchange_retain(pith_exchange *e) {
 
 void pith_exchange_release(pith_exchange *e) {
     if (!e || atomic_fetch_sub(&e->n_holders, 1) != 1) return;
+    if (e->claim) pith_models_drop_claim(e->server->models, e);
     for (int i = 0; i < e->n_headers; i++) {
         pith_free(e->header_names[i]);
         pith_free(e->header_values[i]);
@@ -304,6 +306,19 @@ bool pith_exchange_is_gone(pith_exchange *e) {
     bool gone = e->is_gone;
     pthread_mutex_unlock(&e->lock);
     return gone;
+}
+
+void pith_exchange_abort(pith_exchange *e) {
+    const pith_http_error stopping = {503, "server_error", "stopping", NULL,
+                                      "the server is being stopped"};
+    pith_exchange_fail(e, &stopping);
+    pthread_mutex_lock(&e->lock);
+    if (e->phase == PITH_EXCHANGE_STREAMING && !e->is_ended) {
+        e->is_ended = true;
+        atomic_fetch_sub(&e->server->n_handed, 1);
+        give_up(e);
+    }
+    pthread_mutex_unlock(&e->lock);
 }
 
 /* ---- For the daemon's thread ---- */

@@ -32,11 +32,13 @@ struct pith_exchange {
     atomic_int n_holders;
     char *method, *path;
     pith_buffer body;
-    uint64_t body_limit, body_seen; /* bytes */
+    uint64_t body_limit, body_seen, body_counted; /* bytes; counted: of those of all exchanges */
     uint64_t begun_ns;
     bool is_counted; /* in the daemon's number of answers */
     pith_route_state routing;
-    pith_exchange *next; /* in the desk's queue, or parked */
+    pith_exchange *next;       /* in the desk's queue, or parked */
+    pith_exchange *aborted;    /* the next one that is, when the server ends */
+    struct pith_served *claim; /* that is loaded for it; under the lock of the models */
 
     pthread_mutex_t lock; /* of all below */
     pith_exchange_phase phase;
@@ -53,6 +55,8 @@ struct pith_exchange {
 
 /* NULL without memory. One holder. */
 pith_exchange *pith_exchange_new(pith_server *server, const char *method, const char *path);
+/* Ends whatever is still owed to its client: 503, or a stream that is cut. */
+void pith_exchange_abort(pith_exchange *exchange);
 /* Answers once the phase allows it: called by the daemon's thread. */
 enum MHD_Result pith_exchange_answer(pith_exchange *exchange);
 /* Suspends the connection unless the answer is there already; then answers. */

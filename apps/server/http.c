@@ -39,6 +39,7 @@ typedef struct watched {
     int descriptor;
     uint64_t since_ns; /* when the part of a request that is awaited began */
     awaited_part awaited;
+    pith_exchange *exchange; /* being read or answered; NULL: none */
 } watched;
 
 struct pith_http {
@@ -94,14 +95,27 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     *context = NULL;
 }
 
-static void await(pith_http *http, struct MHD_Connection *connection, awaited_part part) {
+static watched *watched_of(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    watched *w = info ? info->socket_context : NULL;
+    return info ? info->socket_context : NULL;
+}
+
+static void await(pith_http *http, struct MHD_Connection *connection, awaited_part part) {
+    watched *w = watched_of(connection);
     if (!w) return;
     pthread_mutex_lock(&http->lock);
     w->awaited = part;
     w->since_ns = pith_clock_ns();
+    pthread_mutex_unlock(&http->lock);
+}
+
+/* Remembers what the connection is about, for pith_http_abort. */
+static void note_exchange(pith_http *http, struct MHD_Connection *connection, pith_exchange *e) {
+    watched *w = watched_of(connection);
+    if (!w) return;
+    pthread_mutex_lock(&http->lock);
+    w->exchange = e;
     pthread_mutex_unlock(&http->lock);
 }
 
@@ -152,10 +166,11 @@ static bool has_key(pith_exchange *e, const char *key) {
 /* The answer to a browser that asks whether a page of another origin may ask. */
 static enum MHD_Result answer_preflight(pith_exchange *e) {
     pith_exchange_add_header(e, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
-    pith_exchange_add_header(
-        e, "Access-Control-Allow-Headers",
-        "authorization, content-type, x-api-key, anthropic-version, anthropic-beta, x-pith-route, "
-        "x-pith-private");
+    const char *wanted = pith_exchange_header(e, "Access-Control-Request-Headers");
+    pith_exchange_add_header(e, "Access-Control-Allow-Headers",
+                             wanted ? wanted
+                                    : "authorization, content-type, x-api-key, x-pith-route, "
+                                      "x-pith-private");
     pith_exchange_add_header(e, "Access-Control-Max-Age", "600");
     e->phase = PITH_EXCHANGE_HANDED;
     atomic_fetch_add(&e->server->n_handed, 1);
@@ -174,6 +189,33 @@ static enum MHD_Result refuse_path(pith_exchange *e, const char *allow) {
                                     text.data ? text.data : "out of memory");
     pith_buffer_deinit(&text);
     return result;
+}
+
+typedef struct head_counts {
+    int n_hosts, n_lengths, n_codings;
+} head_counts;
+
+static enum MHD_Result count_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                    const char *value) {
+    head_counts *n = user;
+    (void)kind;
+    (void)value;
+    n->n_hosts += strcasecmp(name, "Host") == 0;
+    n->n_lengths += strcasecmp(name, "Content-Length") == 0;
+    n->n_codings += strcasecmp(name, "Transfer-Encoding") == 0;
+    return MHD_YES;
+}
+
+/* A head that others may read in another way; NULL: there is nothing wrong. */
+static const char *find_ambiguity(struct MHD_Connection *connection, const char *version) {
+    head_counts n = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_header, &n);
+    if (n.n_hosts > 1) return "there is more than one Host header";
+    if (n.n_hosts == 0 && strcmp(version, "HTTP/1.1") == 0) return "HTTP/1.1 needs a Host header";
+    if (n.n_lengths > 1) return "there is more than one Content-Length";
+    if (n.n_lengths > 0 && n.n_codings > 0)
+        return "Content-Length and Transfer-Encoding do not go together";
+    return NULL;
 }
 
 /* The head is there. */
@@ -220,6 +262,7 @@ static void take_body(pith_http *http, pith_exchange *e, const char *data, size_
         e->body.failed = true;
         return;
     }
+    e->body_counted += size; /* also where the next fails */
     pith_buffer_append(&e->body, data, size);
 }
 
@@ -236,7 +279,7 @@ static enum MHD_Result hand_over(pith_http *http, pith_exchange *e) {
     atomic_fetch_add(&e->server->n_handed, 1);
     if (e->route->flags & PITH_ROUTE_QUICK) {
         e->route->handle(e);
-    } else if (!pith_desk_push(e->server->desk, e)) {
+    } else if (!pith_desk_push(e)) {
         const pith_http_error busy = {429, "rate_limit_error", "busy", NULL,
                                       "too many requests wait; try again in a moment"};
         pith_exchange_fail(e, &busy);
@@ -249,7 +292,6 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
                                   size_t *size, void **context) {
     pith_http *http = user;
     pith_exchange *e = *context;
-    (void)version;
     if (!e) {
         e = pith_exchange_new(http->server, method, url);
         if (!e) return MHD_NO;
@@ -258,7 +300,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         e->descriptor = info ? info->connect_fd : -1;
         *context = e;
-        return begin(http, e);
+        note_exchange(http, connection, e);
+        const char *why = find_ambiguity(connection, version);
+        return why ? refuse(e, 400, "head", why) : begin(http, e);
     }
     if (*size > 0) {
         take_body(http, e, data, *size);
@@ -276,12 +320,13 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **c
     pith_exchange *e = *context;
     if (!e) return;
     *context = NULL;
+    note_exchange(http, connection, NULL);
     if (e->is_counted) atomic_fetch_sub(&http->n_answers, 1);
     pthread_mutex_lock(&e->lock);
     e->connection = NULL;
     if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK) e->is_gone = true;
     pthread_mutex_unlock(&e->lock);
-    atomic_fetch_sub(&http->body_bytes, e->body.size);
+    atomic_fetch_sub(&http->body_bytes, e->body_counted);
     await(http, connection, NEXT_HEAD);
     pith_exchange_release(e);
 }
@@ -402,6 +447,23 @@ void pith_http_quiesce(pith_http *http) {
     http->quiet_socket = MHD_quiesce_daemon(http->daemon);
     /* closed when the daemon's thread is gone, which may look at it until then */
     if (http->quiet_socket >= 0) shutdown(http->quiet_socket, SHUT_RDWR);
+}
+
+void pith_http_abort(pith_http *http) {
+    pith_exchange *held = NULL;      /* by `aborted`: answered without the lock */
+    pthread_mutex_lock(&http->lock); /* the daemon's thread lets go of an exchange under it */
+    for (watched *w = http->first; w; w = w->after) {
+        if (!w->exchange) continue;
+        pith_exchange_retain(w->exchange);
+        w->exchange->aborted = held;
+        held = w->exchange;
+    }
+    pthread_mutex_unlock(&http->lock);
+    for (pith_exchange *e; (e = held);) {
+        held = e->aborted;
+        pith_exchange_abort(e);
+        pith_exchange_release(e);
+    }
 }
 
 void pith_http_free(pith_http *http) {

@@ -80,6 +80,17 @@ static bool check_template(const pith_model *model, const pith_job_request *r,
     return true;
 }
 
+/* Before the work of cutting it into tokens, which nothing would end. */
+static bool check_size(const pith_job *job, size_t size, pith_job_refusal *why) {
+    if (size <= pith_served_text_limit(job->served)) return true;
+    why->code = "context_length_exceeded";
+    pith_fail(&why->error, PITH_ERROR_LIMIT,
+              "the prompt has %zu bytes, more than any %d tokens of the context: "
+              "shorten it, or start the server with a larger --ctx",
+              size, (int)pith_served_n_ctx(job->served));
+    return false;
+}
+
 /* Ids of the rendered messages. Only the template's spans have control tokens. */
 static bool chat_ids(pith_job *job, const pith_job_request *r, bool *in_thought,
                      pith_job_refusal *why) {
@@ -95,6 +106,10 @@ static bool chat_ids(pith_job *job, const pith_job_request *r, bool *in_thought,
     size_t size = 0;
     *in_thought = ends_in_thought(job, prompt);
     pith_prompt_text(prompt, &size);
+    if (!check_size(job, size, why)) {
+        pith_prompt_free(prompt);
+        return false;
+    }
     job->ids = pith_alloc_array(size + 2, sizeof *job->ids);
     ok = job->ids && pith_prompt_tokenize(model, prompt, job->ids, size + 2, &job->n_ids,
                                           &why->error) == PITH_OK;
@@ -104,6 +119,7 @@ static bool chat_ids(pith_job *job, const pith_job_request *r, bool *in_thought,
 
 static bool text_ids(pith_job *job, const pith_job_request *r, pith_job_refusal *why) {
     why->param = "prompt";
+    if (!check_size(job, r->text_size, why)) return false;
     job->ids = pith_alloc_array(r->text_size + 2, sizeof *job->ids);
     if (!job->ids) return fail_memory(why);
     return pith_tokenize(pith_served_model(job->served), r->text, r->text_size,
@@ -347,7 +363,7 @@ static bool hand_over(pith_exchange *exchange, const pith_job_refusal *why) {
 void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why) {
     if (hand_over(exchange, why)) return;
     if (why->code && strcmp(why->code, PITH_JOB_ROUTED) == 0) { /* it cannot leave any more */
-        pith_desk_push_again(pith_exchange_server(exchange)->desk, exchange);
+        pith_desk_push_again(exchange);
         return;
     }
     pith_http_error what = pith_http_error_of(&why->error);

@@ -10,12 +10,12 @@
 
 /* ---- Memory ---- */
 
-/* The one that was not used for longest, of those that nobody leases. */
+/* The one that was not used for longest, of those that nobody leases or was promised. */
 static pith_served *find_victim(const pith_models *m) {
     pith_served *victim = NULL;
     for (size_t i = 0; i < m->n; i++) {
         pith_served *s = m->items[i];
-        if (s->state != PITH_SERVED_READY || s->n_leases > 0) continue;
+        if (s->state != PITH_SERVED_READY || s->n_leases > 0 || s->n_claims > 0) continue;
         if (!victim || s->used_ns < victim->used_ns) victim = s;
     }
     return victim;
@@ -36,8 +36,30 @@ static void take_out(pith_models *m, pith_served *served) {
     pith_models_wake(m);
 }
 
+/* Whether no token stands for more than its piece: unlike where words that are not known become one
+ * token, and spaces none. */
+static bool has_whole_pieces(const pith_file *file) {
+    const char *name;
+    char kind[16] = "";
+    for (uint64_t i = 0; (name = pith_file_key(file, i)); i++)
+        if (strcmp(name, "tokenizer.ggml.model") == 0)
+            pith_file_value_text(file, i, 1, kind, sizeof kind);
+    return strcmp(kind, "gpt2") == 0 || strcmp(kind, "llama") == 0;
+}
+
+static size_t find_longest_piece(const pith_model *model) {
+    size_t longest = 0;
+    int32_t n = pith_model_describe(model).n_vocab;
+    for (int32_t id = 0; id < n; id++) {
+        const char *piece = pith_token_piece(model, id);
+        size_t size = piece ? strlen(piece) : 0;
+        if (size > longest) longest = size;
+    }
+    return longest;
+}
+
 /* What it will take, by its header. */
-static uint64_t estimate(const pith_served *served) {
+static uint64_t estimate(pith_served *served) {
     const pith_server_options *o = served->models->server->options;
     pith_file *file = NULL;
     pith_fit fit = {0};
@@ -55,6 +77,7 @@ static uint64_t estimate(const pith_served *served) {
         bytes = fit.weight_bytes + fit.workspace_bytes + fit.other_bytes +
                 fit.kv_bytes * (uint64_t)(o->engine.n_sessions > 0 ? o->engine.n_sessions : 1);
     if (bytes == 0) bytes = pith_file_summarize(file).total_bytes;
+    served->longest_piece = has_whole_pieces(file) ? 1 : 0;
     pith_file_close(file);
     return bytes;
 }
@@ -87,7 +110,8 @@ static bool make_room(pith_models *m, pith_served *served, uint64_t bytes, pith_
 
 static bool is_idle(const pith_models *m, const pith_served *s, uint64_t now) {
     int64_t seconds = s->keeps ? s->keep_seconds : m->server->options->idle_unload;
-    if (s->state != PITH_SERVED_READY || s->n_leases > 0 || now <= s->used_ns) return false;
+    if (s->state != PITH_SERVED_READY || s->n_leases > 0 || s->n_claims > 0) return false;
+    if (now <= s->used_ns) return false;
     if (!s->keeps && seconds == 0) return false;
     return seconds >= 0 && (now - s->used_ns) / 1000000000u >= (uint64_t)seconds;
 }
@@ -117,6 +141,7 @@ static pith_status load(pith_served *served, pith_error *error) {
     pith_status status = pith_model_open(served->path, &options, &served->model, error);
     if (status == PITH_OK) status = pith_engine_new(served->model, &engine, &served->engine, error);
     if (status != PITH_OK) return status;
+    if (served->longest_piece > 0) served->longest_piece = find_longest_piece(served->model);
     served->info = pith_model_describe(served->model);
     served->engine_info = pith_engine_describe(served->engine);
     return pith_loras_open(served, served->model, served->models->limit, &served->lora_bytes,
@@ -147,6 +172,7 @@ void pith_served_ready(pith_served *served) {
         served->bytes = bytes;
     }
     served->used_ns = pith_clock_ns();
+    served->keeps = false;
     served->state = PITH_SERVED_READY;
     served->was_ready = true;
     pith_models_wake(m);
@@ -158,6 +184,7 @@ void pith_served_ready(pith_served *served) {
 void pith_served_fail(pith_served *served, const pith_error *error) {
     pith_models *m = served->models;
     pthread_mutex_lock(&m->lock);
+    while (!served->thread) pthread_cond_wait(&m->changed, &m->lock); /* or it would be started */
     served->error = *error;
     served->used_ns = pith_clock_ns();
     served->state = PITH_SERVED_FAILED;
@@ -229,7 +256,8 @@ static bool add_room(pith_models *m, pith_served *served, uint64_t bytes, pith_e
     return false;
 }
 
-pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out, pith_error *error) {
+pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out,
+                                        pith_session **session, pith_error *error) {
     pith_engine_options options = served->models->server->options->engine;
     uint64_t bytes = 0;
     options.size = sizeof options;
@@ -241,7 +269,10 @@ pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out, 
     if (status != PITH_OK) return status;
     if (!add_room(served->models, served, bytes, error)) return PITH_ERROR_MEMORY;
     status = pith_engine_new(served->model, &options, out, error);
+    if (status == PITH_OK) status = pith_session_new(*out, session, error);
     if (status == PITH_OK) return PITH_OK;
+    pith_engine_free(*out);
+    *out = NULL;
     pthread_mutex_lock(&served->models->lock);
     served->bytes -= bytes;
     served->models->taken -= bytes;

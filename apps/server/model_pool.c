@@ -7,7 +7,9 @@
  * Invariant: what all loaded models take together is below the ceiling: a load first takes out
  * models that nobody leases, the least recently used first, and waits while all are leased.
  * Requests whose model is not ready, or that would keep others waiting for room, are parked; every
- * change wakes all of them, and their handlers ask again. So no load starves behind a busy model.
+ * change wakes all of them, and their handlers ask again. Those that a load was made for have a
+ * claim: the model stays until each of them had its lease. Later ones wait while another load waits
+ * for room. So no load starves behind a busy model, and none is undone before it was of use.
  * Locks: `lock` covers everything here; engine threads are started and joined without it. */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -77,15 +79,33 @@ void pith_models_wake(pith_models *m) {
     while (m->parked) {
         pith_exchange *e = m->parked;
         m->parked = e->next;
-        pith_desk_push_again(m->server->desk, e);
-        pith_exchange_release(e);
+        pith_desk_push_again(e);
     }
 }
 
-static void park(pith_models *m, pith_exchange *e) {
+/* With a claim unless the model is there and only held back for the sake of others. */
+static void park(pith_models *m, pith_served *served, pith_exchange *e) {
+    if (served->state != PITH_SERVED_READY) {
+        e->claim = served;
+        served->n_claims++;
+    }
     pith_exchange_retain(e);
     e->next = m->parked;
     m->parked = e;
+}
+
+/* The model that the exchange had a claim to. Under the lock. */
+static pith_served *drop_claim(pith_models *m, pith_exchange *e) {
+    pith_served *claim = e->claim;
+    e->claim = NULL;
+    if (claim && --claim->n_claims == 0) pthread_cond_broadcast(&m->changed);
+    return claim;
+}
+
+void pith_models_drop_claim(pith_models *m, pith_exchange *e) {
+    pthread_mutex_lock(&m->lock);
+    drop_claim(m, e);
+    pthread_mutex_unlock(&m->lock);
 }
 
 static pith_lease refuse(pith_exchange *e, int status, const char *code, const char *text) {
@@ -126,6 +146,13 @@ static void start_load(pith_models *m, pith_served *served) {
     if (status == PITH_OK) return;
     served->state = PITH_SERVED_FAILED;
     served->error = error;
+    served->used_ns = pith_clock_ns();
+    pith_models_wake(m);
+}
+
+/* Not for this request: it is tried again. */
+static bool has_failed_before(const pith_served *served, const pith_exchange *e) {
+    return served->state == PITH_SERVED_FAILED && e->begun_ns >= served->used_ns;
 }
 
 /* The model is not there now. Where the upstream does not take it after all, it is asked for again
@@ -142,20 +169,22 @@ pith_lease pith_models_lease(pith_models *m, const char *name, pith_exchange *e,
     pthread_mutex_lock(&m->lock);
     pith_served *served = find_tagged(m, name);
     if (!served && pith_routing_may_substitute(e)) served = find_model(m, NULL);
-    bool is_held = served && served->state == PITH_SERVED_READY && m->n_waiting > 0;
-    if (served && served->state == PITH_SERVED_FAILED && e->begun_ns < served->used_ns)
-        error = served->error; /* it was tried for this request */
-    else if (served && !m->is_cancelled &&
-             (served->state == PITH_SERVED_ABSENT || served->state == PITH_SERVED_FAILED))
+    bool has_claim = drop_claim(m, e) == served;
+    if (served && !m->is_cancelled &&
+        (served->state == PITH_SERVED_ABSENT || has_failed_before(served, e)))
         start_load(m, served);
+    bool is_held = m->n_waiting > 0 && !has_claim;
+    if (served && served->state == PITH_SERVED_FAILED)
+        error = served->error; /* it was tried for this request */
     if (served && served->state == PITH_SERVED_READY && !is_held && !m->is_cancelled) {
         served->n_leases++;
+        served->keeps = false; /* each request says anew how long it stays */
         *out = served;
         lease = PITH_LEASE_OK;
     } else if (!is_held && served && !m->is_cancelled && pith_routing_may_hand_over(e)) {
         lease = PITH_LEASE_REFUSED;
     } else if (served && !m->is_cancelled && error.status == PITH_OK) {
-        park(m, e);
+        park(m, served, e);
     }
     bool is_over = m->is_cancelled;
     pthread_mutex_unlock(&m->lock);
@@ -180,6 +209,15 @@ void pith_models_give_back(pith_served *served) {
     served->used_ns = pith_clock_ns();
     if (served->n_leases == 0) pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
+}
+
+bool pith_models_is_absent(pith_models *m, const char *name) {
+    pthread_mutex_lock(&m->lock);
+    const pith_served *served = find_tagged(m, name);
+    bool is_absent =
+        served && (served->state == PITH_SERVED_ABSENT || served->state == PITH_SERVED_FAILED);
+    pthread_mutex_unlock(&m->lock);
+    return is_absent;
 }
 
 char *pith_models_path(pith_models *m, const char *name) {
@@ -221,6 +259,12 @@ pith_server *pith_served_server(const pith_served *served) {
 
 int32_t pith_served_n_ctx(const pith_served *served) {
     return served->engine_info.n_ctx;
+}
+
+size_t pith_served_text_limit(const pith_served *served) {
+    size_t n_ctx = (size_t)served->engine_info.n_ctx, longest = served->longest_piece;
+    enum { COMPOSED = 3 }; /* times that composing characters may make a text shorter */
+    return longest > 0 ? n_ctx * longest * COMPOSED : SIZE_MAX;
 }
 
 const char *pith_served_backend(const pith_served *served) {

@@ -32,6 +32,10 @@ void pith_models_free(pith_models *models);
 pith_lease pith_models_lease(pith_models *models, const char *name, pith_exchange *exchange,
                              pith_served **out);
 void pith_models_lease_again(pith_served *served); /* of one that is leased */
+/* The model that was loaded for the exchange need not wait for it any more. */
+void pith_models_drop_claim(pith_models *models, pith_exchange *exchange);
+/* Whether a model of this name is known and not in memory, nor on its way there. */
+bool pith_models_is_absent(pith_models *models, const char *name);
 void pith_models_give_back(pith_served *served);
 /* Takes out what was idle for too long; stops vectors that nobody waits for. Call it a few times a
  * second. */
@@ -46,7 +50,7 @@ bool pith_models_failed(pith_models *models, pith_error *error);
 char *pith_models_path(pith_models *models, const char *name);
 
 /* ---- Of a leased model ---- */
-/* How long it stays once it is idle, from now on; negative: for good. */
+/* How long it stays once it is idle, until the next lease; negative: for good. */
 void pith_served_keep(pith_served *served, int64_t seconds);
 const char *pith_served_name(const pith_served *served);
 const pith_model *pith_served_model(const pith_served *served);
@@ -54,6 +58,8 @@ pith_engine_thread *pith_served_thread(const pith_served *served);
 /* Made when it is first asked for; NULL with a message. */
 pith_embed_thread *pith_served_embed_thread(pith_served *served, pith_error *error);
 int32_t pith_served_n_ctx(const pith_served *served);
+/* Bytes: a longer text cannot fit into the context, however it is cut into tokens. */
+size_t pith_served_text_limit(const pith_served *served);
 const char *pith_served_backend(const pith_served *served);
 
 /* ---- Lists ---- */
@@ -83,7 +89,8 @@ void pith_served_ready(pith_served *served);
 void pith_served_fail(pith_served *served, const pith_error *error);
 void pith_served_close(pith_served *served);
 /* For embed_thread.c: an engine for vectors, which the ceiling allows. */
-pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out, pith_error *error);
+pith_status pith_served_open_embeddings(pith_served *served, pith_engine **out,
+                                        pith_session **session, pith_error *error);
 pith_engine *pith_served_engine(const pith_served *served);
 pith_server *pith_served_server(const pith_served *served);
 

@@ -25,7 +25,9 @@ struct pith_served {
     pith_engine *engine;
     pith_model_info info;
     pith_engine_info engine_info;
+    size_t longest_piece; /* bytes that a token stands for at most; 0: there is no such limit */
     int n_leases;
+    int n_claims; /* parked exchanges that it was loaded for and that have no lease yet */
     uint64_t used_ns, bytes; /* when it was given back last; what it takes, or is about to */
     bool keeps;              /* a request said how long it stays */
     int64_t keep_seconds;    /* negative: for good */

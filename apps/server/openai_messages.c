@@ -87,7 +87,8 @@ static void read_sent_back(pith_fields *in) {
     const char *refusal = "";
     json_t *notes = NULL;
     if (pith_fields_text(in, "refusal", &refusal) && refusal[0])
-        pith_fields_wrong(in, "refusal", "unsupported", "is not read by any template: send content");
+        pith_fields_wrong(in, "refusal", "unsupported",
+                          "is not read by any template: send content");
     if (pith_fields_array(in, "annotations", &notes) && json_array_size(notes) > 0)
         pith_fields_wrong(in, "annotations", "unsupported", "must be empty");
 }

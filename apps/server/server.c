@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DESK_THREADS = 2, DESK_LIMIT = 4096, TICK_MS = 100 };
+enum { DESK_THREADS = 2, LIST_THREADS = 1, DESK_LIMIT = 4096, TICK_MS = 100 };
 
 void pith_server_log_line(const pith_server *server, pith_server_log level, const char *format,
                           ...) {
@@ -72,7 +72,7 @@ static bool wait_for_answers(pith_server *server, int seconds) {
 /* Replies that run get their time, then they are cancelled; every exchange is answered before the
  * daemon ends. */
 static void stop_all(pith_server *server) {
-    enum { PATIENCE = 60, FLUSH_MS = 2000 };
+    enum { PATIENCE = 10, FLUSH_MS = 2000 };
     int seconds = server->options->stop_seconds > 0 ? server->options->stop_seconds : 5;
     pith_notify("STOPPING=1\nSTATUS=letting replies end");
     atomic_store(&server->is_stopping, true);
@@ -80,7 +80,7 @@ static void stop_all(pith_server *server) {
     wait_for_answers(server, seconds);
     pith_models_cancel(server->models);
     pith_routing_cancel(server->routing);
-    wait_for_answers(server, PATIENCE);
+    if (!wait_for_answers(server, PATIENCE)) pith_http_abort(server->http);
     for (int i = 0; i < FLUSH_MS / 10 && pith_http_n_answers(server->http) > 0; i++) sleep_ms(10);
 }
 
@@ -128,7 +128,8 @@ pith_status pith_server_run(const pith_server_options *options, const volatile s
     server->started_ns = pith_clock_ns();
     if (open_history(server, error))
         server->desk = pith_desk_new(server, DESK_THREADS, DESK_LIMIT, error);
-    if (server->desk) server->models = pith_models_new(server, error);
+    if (server->desk) server->list_desk = pith_desk_new(server, LIST_THREADS, DESK_LIMIT, error);
+    if (server->list_desk) server->models = pith_models_new(server, error);
     /* that the address is taken is told before a model is loaded */
     if (server->models) server->routing = pith_routing_new(server, error);
     if (server->routing) server->http = pith_http_new(server, error);
@@ -139,6 +140,7 @@ pith_status pith_server_run(const pith_server_options *options, const volatile s
     pith_http_free(server->http);
     pith_routing_stop(server->routing);
     pith_desk_free(server->desk);
+    pith_desk_free(server->list_desk);
     pith_models_free(server->models);
     pith_chat_history_free(server->history);
     pith_routing_free(server->routing);

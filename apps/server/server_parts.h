@@ -42,7 +42,7 @@ typedef struct pith_server_counts {
 struct pith_server {
     const pith_server_options *options;
     pith_http *http;
-    pith_desk *desk;
+    pith_desk *desk, *list_desk; /* the second for routes that never take long */
     pith_models *models;
     pith_chat_history *history; /* of the page */
     struct pith_routing *routing;
@@ -62,10 +62,10 @@ void pith_server_name_reply(pith_server *server, const char *prefix, char out[64
 
 /* ---- Desk (desk.c): threads that run what may take a while ---- */
 pith_desk *pith_desk_new(pith_server *server, int n_threads, size_t limit, pith_error *error);
-/* Hands the exchange to its route's handler. false: too many wait. */
-bool pith_desk_push(pith_desk *desk, pith_exchange *exchange);
-/* The same for one that was parked: never refused. */
-void pith_desk_push_again(pith_desk *desk, pith_exchange *exchange);
+/* Hands the exchange to its route's handler, at the desk of the route. false: too many wait. */
+bool pith_desk_push(pith_exchange *exchange);
+/* The same for one that was parked: never refused. The caller's hold is taken over. */
+void pith_desk_push_again(pith_exchange *exchange);
 void pith_desk_free(pith_desk *desk);
 
 /* ---- HTTP (http.c) ---- */
@@ -75,6 +75,8 @@ int pith_http_port(const pith_http *http);
 int pith_http_n_answers(const pith_http *http);
 /* Closes connections that take too long over a request. Call it a few times a second. */
 void pith_http_tick(pith_http *http);
+/* Ends what is still owed to clients, so that the daemon can be stopped. */
+void pith_http_abort(pith_http *http);
 /* No new connections. */
 void pith_http_quiesce(pith_http *http);
 /* When no exchange waits any more. */

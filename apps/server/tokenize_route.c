@@ -7,6 +7,13 @@
 
 #include <string.h>
 
+enum { CONTENT_LIMIT = 1 << 20 /* bytes to tokenize at once */ };
+
+typedef struct id_list {
+    const int32_t *data;
+    size_t n;
+} id_list;
+
 /* Leases the model that "model" names; NULL: the exchange is dealt with. */
 static pith_served *lease(pith_exchange *exchange, const char *name) {
     pith_served *served = NULL;
@@ -19,17 +26,37 @@ static void reply_error(pith_exchange *exchange, const pith_error *error) {
     pith_exchange_fail(exchange, &what);
 }
 
-static json_t *describe_ids(const pith_model *model, const int32_t *ids, size_t n, bool pieces) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        const char *piece = pith_token_piece(model, ids[i]);
-        json_t *id = json_integer(ids[i]);
-        json_array_append_new(
-            list, pieces ? json_pack("{s:o, s:o}", "id", id, "piece",
-                                     pith_json_text(piece ? piece : "", piece ? strlen(piece) : 0))
-                         : id);
+/* As text: a tree of values would take a hundred times the bytes of what was asked. */
+static void write_ids(pith_buffer *out, const pith_model *model, id_list ids, bool pieces) {
+    pith_buffer_append_text(out, "{\"tokens\":[");
+    for (size_t i = 0; i < ids.n; i++) {
+        const char *comma = i > 0 ? "," : "";
+        if (!pieces) {
+            pith_buffer_append_format(out, "%s%d", comma, (int)ids.data[i]);
+            continue;
+        }
+        const char *piece = pith_token_piece(model, ids.data[i]);
+        json_t *value = pith_json_text(piece ? piece : "", piece ? strlen(piece) : 0);
+        char *text = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+        pith_buffer_append_format(out, "%s{\"id\":%d,\"piece\":", comma, (int)ids.data[i]);
+        pith_buffer_append_text(out, text ? text : "");
+        pith_buffer_append_text(out, "}");
+        out->failed = out->failed || !text;
+        pith_json_release(text);
+        json_decref(value);
     }
-    return list;
+    pith_buffer_append_text(out, "]}");
+}
+
+static void reply_ids(pith_exchange *exchange, const pith_model *model, id_list ids, bool pieces) {
+    pith_buffer out = {0};
+    write_ids(&out, model, ids, pieces);
+    if (out.failed)
+        pith_exchange_reply(exchange, 500, NULL);
+    else
+        pith_exchange_reply_text(exchange, 200, "application/json",
+                                 (pith_span){out.data, out.size});
+    pith_buffer_deinit(&out);
 }
 
 typedef struct token_fields {
@@ -52,9 +79,7 @@ static void tokenize(pith_exchange *exchange, const token_fields *t) {
     else if (pith_tokenize(model, t->content, t->size, flags, ids, t->size + 2, &n, &error) != 0)
         reply_error(exchange, &error);
     else
-        pith_exchange_reply(
-            exchange, 200,
-            json_pack("{s:o}", "tokens", describe_ids(model, ids, n, t->with_pieces)));
+        reply_ids(exchange, model, (id_list){ids, n}, t->with_pieces);
     pith_free(ids);
     pith_models_give_back(served);
 }
@@ -68,6 +93,9 @@ void pith_handle_tokenize(pith_exchange *exchange) {
     pith_fields_text(&f, "model", &t.model);
     if (pith_fields_require(&f, "content")) pith_fields_text(&f, "content", &t.content);
     t.size = strlen(t.content);
+    if (t.size > CONTENT_LIMIT)
+        pith_fields_wrong(&f, "content", "too_large", "has %zu bytes; at most %d at once", t.size,
+                          CONTENT_LIMIT);
     pith_fields_flag(&f, "add_special", &t.add_special);
     pith_fields_flag(&f, "parse_special", &t.parse_special);
     pith_fields_flag(&f, "with_pieces", &t.with_pieces);

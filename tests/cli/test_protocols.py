@@ -259,6 +259,14 @@ def case_keep_alive_loads_and_takes_out():
         server.wait_for("models_loaded", lambda n: n == 0, 10)
         server.post("/api/embed", {"model": "tiny", "input": "x", "keep_alive": "1s"})
         server.wait_for("models_loaded", lambda n: n == 0, 10)
+        loads = server.metric("model_loads_total")
+        for path in (GENERATE, TALK):
+            expect(server.post(path, {"model": "tiny", "keep_alive": 0})["done_reason"] == "unload")
+        expect(server.metric("model_loads_total") == loads, "a model was loaded to take it out")
+        server.post(TALK, talk("x", stream=False, keep_alive="1s"))
+        server.post(TALK, talk("x", stream=False))  # what another said holds no longer
+        time.sleep(2.5)
+        expect(server.metric("models_loaded") == 1)
     finally:
         server.stop()
 

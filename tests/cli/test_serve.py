@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -665,6 +666,109 @@ def case_models_are_loaded_swapped_and_taken_out():
         expect(status == 503 and b"ceiling" in text, status, text)
     finally:
         server.stop()
+
+
+def slow_copy(name):
+    """A model whose load takes a while."""
+    path = os.path.join(FOLDER, "models", name + ".gguf")
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.copyfile(default_model(), path)
+    return path
+
+
+def case_requests_for_models_that_do_not_fit_together_are_all_answered():
+    for name in ("first", "second"):
+        slow_copy(name)
+    try:
+        server = Server("--ctx", 512, "--parallel", 1)
+        server.post(PLAIN, plain("x", model="first", max_tokens=1))
+        one = server.metric("model_bytes")
+        server.stop()
+        server = Server("--ctx", 512, "--parallel", 1, "--memory", int(one * 1.5))
+        done = []
+        threads = [threading.Thread(target=lambda n=name: done.append(server.post(PLAIN, plain("x", model=n, max_tokens=1))["model"]), daemon=True)
+                   for name in ("first", "second") * 3]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        expect(sorted(done) == ["first"] * 3 + ["second"] * 3, done, server.metric("model_loads_total"))
+        expect(server.metric("model_loads_total") <= 6, server.metric("model_loads_total"))
+        server.stop()
+    finally:
+        server.process.kill()
+        for name in ("first", "second"):
+            os.unlink(slow_copy(name))
+
+
+def case_a_stop_ends_choices_that_only_wait():
+    with serving("--parallel", 1, "--queue", 6400, "--stop-timeout", 1) as server:
+        server.post(PLAIN, plain("x", max_tokens=1))
+        clients = [send_raw(server, request(PLAIN, plain(f"{i} word" * 300, n=16, max_tokens=1, temperature=1))) for i in range(200)]
+        server.wait_for("replies_queued", lambda n: n > 100)
+        start = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        texts = [read_all(client) for client in clients]
+        server.process.wait(90)
+        expect(time.monotonic() - start < 20, "the stop took", time.monotonic() - start)
+        expect({t[:12] for t in texts} <= {b"HTTP/1.1 503", b"HTTP/1.1 200"}, {t[:40] for t in texts})
+        expect(any(b"being stopped" in t for t in texts), "nothing was left to stop")
+
+
+def case_heads_that_can_be_read_in_two_ways_are_refused():
+    with serving() as server:
+        for more in (b"", b"Host: localhost\r\nHost: localhost\r\n", b"Host: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n",
+                     b"Host: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n"):
+            answer = read_all(send_raw(server, b"POST /tokenize HTTP/1.1\r\n" + more + b"Connection: close\r\n\r\n{}"))
+            expect(answer.startswith(b"HTTP/1.1 400") and b"\"content\"" not in answer, more, answer)
+        expect(read_all(send_raw(server, b"GET /health HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1."))
+
+
+def case_tokens_of_a_large_text_take_little_memory():
+    with serving() as server:
+        def resident():
+            with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
+                return int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1)) >> 10
+        server.post("/tokenize", {"content": "x"})
+        before = resident()
+        ids = server.post("/tokenize", {"content": "\U0001F600" * 200000, "with_pieces": True})["tokens"]
+        expect(len(ids) >= 200000 and "piece" in ids[0], len(ids))
+        expect(resident() - before < 250, before, resident())
+        expect(server.post("/tokenize", {"content": "x" * 1100000}, 400)["error"]["code"] == "too_large")
+
+
+def case_a_preflight_allows_the_headers_that_are_asked_for():
+    with serving("--cors", "https://app.example") as server:
+        names = "authorization, x-stainless-os, x-other"
+        _, headers, _ = server.ask("OPTIONS", CHAT, headers={"Origin": "https://app.example", "Access-Control-Request-Headers": names})
+        expect(headers["Access-Control-Allow-Headers"] == names, headers)
+
+
+def case_vectors_take_turns():
+    with serving(model=default_model()) as server:
+        server.post("/v1/embeddings", {"input": "x"})
+        done, start = [], time.monotonic()
+        many = threading.Thread(target=lambda: (server.post("/v1/embeddings", {"input": ["some words to read " * 6] * 100}), done.append(time.monotonic() - start)))
+        many.start()
+        server.wait_for("replies_running", lambda n: n == 1)
+        server.post("/v1/embeddings", {"input": "y"})
+        small = time.monotonic() - start
+        many.join()
+        expect(small < done[0] / 2, "the small request waited for the large one", small, done)
+
+
+def case_long_texts_hold_nobody_up():
+    with serving("--ctx", 512) as server:
+        expect(server.post(PLAIN, plain("word " * 3000000), 400)["error"]["code"] == "context_length_exceeded")
+        gone = [send_raw(server, request("/tokenize", {"content": "ab " * 300000})) for _ in range(12)]
+        start = time.monotonic()
+        server.get("/v1/models")
+        expect(time.monotonic() - start < 1, "a list waited", time.monotonic() - start)
+        for client in gone:
+            client.close()
+        server.post(PLAIN, plain("x", max_tokens=1))
+        server.wait_for("requests_refused_total", lambda n: n >= 2)
 
 
 def case_health_tells_loading_apart():
