@@ -56,7 +56,16 @@ static char *hub_name(const pith_cli_found *item, bool by_file) {
     return text;
 }
 
+/* What turns pictures into vectors for a model beside it: none by itself. */
+static bool is_projector(const pith_cli_found *item) {
+    const char *name = item->path ? item->path : "";
+    for (const char *at = name; *at; at++)
+        if (*at == '/' || *at == '\\') name = at + 1;
+    return strstr(name, "mmproj") != NULL;
+}
+
 void pith_cli_found_add(pith_cli_found_list *list, const pith_cli_found *item) {
+    if (is_projector(item)) return;
     pith_cli_found added = {item->origin, NULL, copy(item->path), copy(item->repo),
                             copy(item->file)};
     bool whole = added.path && added.file && (added.repo || !item->repo);

@@ -94,9 +94,10 @@ static bool add_snapshot(void *user, const char *path) {
     pith_cli_found *same = find_same(search->list, search->repo, file + 1);
     bool is_main = strncmp(path, search->commit, (size_t)(file - path)) == 0;
     pith_cli_found item = {PITH_CLI_ORIGIN_HUB, NULL, whole, search->repo, (char *)file + 1};
-    if (whole && pith_cli_file_bytes(whole) != UINT64_MAX && !same) {
+    bool is_there = whole && pith_cli_file_bytes(whole) != UINT64_MAX;
+    if (is_there && !same) {
         pith_cli_found_add(search->list, &item);
-    } else if (whole && same && is_main) {
+    } else if (is_there && same && is_main) {
         pith_free(same->path);
         same->path = whole;
         return true;

@@ -15,6 +15,7 @@ struct pith_lora {
     char *name;
     pith_adapter *adapter;
     uint64_t bytes;
+    pith_served *counted; /* whose bytes hold these too; NULL: none */
 };
 
 /* ---- Names ---- */
@@ -46,8 +47,20 @@ static pith_lora *find_loaded(const pith_served *served, const char *name) {
     return at;
 }
 
+/* Not before the last job is done with it. */
+static void give_bytes_back(const pith_lora *lora) {
+    pith_served *served = lora->counted;
+    if (!served) return;
+    pthread_mutex_lock(&served->models->lock);
+    served->bytes -= lora->bytes;
+    served->models->taken -= lora->bytes;
+    pthread_cond_broadcast(&served->models->changed);
+    pthread_mutex_unlock(&served->models->lock);
+}
+
 static void release(pith_lora *lora) {
     if (!lora || atomic_fetch_sub(&lora->n_holders, 1) != 1) return;
+    give_bytes_back(lora);
     pith_adapter_free(lora->adapter);
     pith_free(lora->name);
     pith_free(lora);
@@ -85,6 +98,7 @@ static pith_lora *insert(pith_served *served, pith_lora *lora) {
     if (!there) {
         lora->next = served->loras;
         served->loras = there = lora;
+        lora->counted = served;
         served->bytes += lora->bytes;
         m->taken += lora->bytes;
         lora = NULL;
@@ -130,6 +144,7 @@ pith_status pith_loras_open(pith_served *served, const pith_model *model, uint64
             return own.status;
         }
         lora->next = served->loras;
+        lora->counted = served;
         served->loras = lora;
         *bytes += lora->bytes;
     }
@@ -140,6 +155,7 @@ void pith_loras_close(pith_served *served) {
     while (served->loras) {
         pith_lora *lora = served->loras;
         served->loras = lora->next;
+        lora->counted = NULL; /* all that the model takes is given back at once */
         release(lora);
     }
 }
@@ -156,12 +172,7 @@ pith_status pith_loras_unload(pith_served *served, const char *name, pith_error 
     pith_lora **at = &served->loras, *lora;
     while (*at && strcmp((*at)->name, name) != 0) at = &(*at)->next;
     lora = *at;
-    if (lora) {
-        *at = lora->next;
-        served->bytes -= lora->bytes;
-        m->taken -= lora->bytes;
-        pthread_cond_broadcast(&m->changed);
-    }
+    if (lora) *at = lora->next;
     pthread_mutex_unlock(&m->lock);
     release(lora);
     if (lora) return PITH_OK;

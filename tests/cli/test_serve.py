@@ -738,6 +738,16 @@ def case_tokens_of_a_large_text_take_little_memory():
         expect(server.post("/tokenize", {"content": "x" * 1100000}, 400)["error"]["code"] == "too_large")
 
 
+def case_projectors_are_no_models():
+    path = os.path.join(FOLDER, "models", "mmproj-tiny-f16.gguf")
+    shutil.copyfile(tiny_model(), path)
+    try:
+        with serving() as server:
+            expect("mmproj" not in server.get("/v1/models") and "mmproj" not in server.get("/api/tags"))
+    finally:
+        os.unlink(path)
+
+
 def case_a_preflight_allows_the_headers_that_are_asked_for():
     with serving("--cors", "https://app.example") as server:
         names = "authorization, x-stainless-os, x-other"
