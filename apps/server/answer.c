@@ -95,9 +95,9 @@ static bool choose_prompt(pith_answer_request *request, pith_served *served,
                           pith_job_refusal *why) {
     pith_job_request *job = &request->job;
     if (!job->context || pith_model_chat_template(pith_served_model(served))) return true;
-    why->param = request->needs_template                  ? request->needs_template
+    why->param = request->needs_template                 ? request->needs_template
                  : job->thinking == PITH_THINKING_WANTED ? job->thinking_path
-                                                          : NULL;
+                                                         : NULL;
     if (job->text && !why->param) {
         job->context = NULL;
         return true;

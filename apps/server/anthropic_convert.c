@@ -221,11 +221,10 @@ static void read_tool(pith_fields *f, json_t *tool, size_t at, json_t *tools) {
     pith_fields_harmless(&in, "cache_control");
     pith_fields_close(&in);
     if (pith_fields_leave(f, &in))
-        pith_chat_add_tool(f, tools,
-                           &(pith_chat_tool){.name = name,
-                                             .description = description,
-                                             .parameters = schema,
-                                             .strict = strict});
+        pith_chat_add_tool(
+            f, tools,
+            &(pith_chat_tool){
+                .name = name, .description = description, .parameters = schema, .strict = strict});
 }
 
 /* {"type": auto | any | tool | none, "name", "disable_parallel_tool_use"}; false: no calls. */

@@ -21,8 +21,7 @@ void pith_chat_add_tool(pith_fields *f, json_t *tools, const pith_chat_tool *too
         pith_fields_set(f, function, "description", json_string(tool->description));
     if (tool->parameters) pith_fields_set(f, function, "parameters", json_incref(tool->parameters));
     if (tool->strict) pith_fields_set(f, function, "strict", json_true());
-    pith_fields_append(f, tools,
-                       json_pack("{s:s, s:o}", "type", "function", "function", function));
+    pith_fields_append(f, tools, json_pack("{s:s, s:o}", "type", "function", "function", function));
 }
 
 void pith_chat_add_call(pith_fields *f, json_t *calls, const char *id, const char *name,
@@ -50,7 +49,8 @@ void pith_chat_copy_text(pith_fields *f, const char *key, const char *as, json_t
 
 void pith_chat_read_effort(pith_fields *f, const char *key, const char *path, json_t **more,
                            pith_job_request *job) {
-    static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+    static const char *const efforts[] = {"none", "minimal", "low", "medium",
+                                          "high", "xhigh",   "max"};
     const char *effort = NULL;
     size_t i = 0;
     if (!pith_fields_text(f, key, &effort)) return;

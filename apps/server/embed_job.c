@@ -99,8 +99,8 @@ static bool check_request(pith_embed_job *job, const pith_embed_request *r, size
 }
 
 /* path: room for the name of the text that is wrong. */
-static bool add_texts(pith_embed_job *job, const pith_embed_request *r,
-                      char path[PITH_FIELDS_PATH], pith_job_refusal *why) {
+static bool add_texts(pith_embed_job *job, const pith_embed_request *r, char path[PITH_FIELDS_PATH],
+                      pith_job_refusal *why) {
     json_t *one;
     size_t i, n = json_array_size(r->texts);
     job->width = (size_t)pith_model_describe(pith_served_model(job->served)).n_embd;

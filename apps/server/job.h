@@ -138,9 +138,9 @@ json_t *pith_job_timings(const pith_job_account *account);
 /* ---- The whole answer ---- */
 /* Parts of a choice in the order in which they came: of the same kind together. */
 typedef struct pith_fold_part {
-    pith_job_event_kind kind; /* TEXT, REASONING or CALL */
+    pith_job_event_kind kind;         /* TEXT, REASONING or CALL */
     size_t from_logprobs, n_logprobs; /* of TEXT: in the choice's */
-    size_t from, size;        /* of CALL: from is its index; else bytes of the kind's text */
+    size_t from, size; /* of CALL: from is its index; else bytes of the kind's text */
 } pith_fold_part;
 typedef struct pith_fold_choice {
     pith_buffer text, reasoning;

@@ -163,8 +163,7 @@ static bool read_generate(pith_fields *f, pith_server *server, pith_answer_reque
             pith_fields_append(f, messages,
                                json_pack("{s:s, s:s}", "role", "system", "content", system));
         }
-        pith_fields_append(f, messages,
-                           json_pack("{s:s, s:s}", "role", "user", "content", prompt));
+        pith_fields_append(f, messages, json_pack("{s:s, s:s}", "role", "user", "content", prompt));
         out->context = pith_chat_context(f, messages, NULL, more);
     }
     out->job.context = out->context;

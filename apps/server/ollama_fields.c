@@ -153,8 +153,8 @@ static void read_think(pith_fields *f, pith_job_request *job, json_t **more) {
     job->thinking = json_is_false(think) ? PITH_THINKING_UNWANTED : PITH_THINKING_WANTED;
     if (json_is_boolean(think))
         *more = json_pack("{s:O}", "enable_thinking", think);
-    else if (text && (strcmp(text, "low") == 0 || strcmp(text, "medium") == 0 ||
-                      strcmp(text, "high") == 0))
+    else if (text &&
+             (strcmp(text, "low") == 0 || strcmp(text, "medium") == 0 || strcmp(text, "high") == 0))
         *more = json_pack("{s:b, s:s}", "enable_thinking", 1, "reasoning_effort", text);
     else
         pith_fields_wrong(f, "think", "invalid_value", "must be true, false, low, medium or high");

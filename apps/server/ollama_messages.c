@@ -35,7 +35,8 @@ static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *
     }
     pith_fields_close(&in);
     if (pith_fields_leave(message, &in))
-        pith_chat_add_call(message, calls, id, name, arguments ? json_incref(arguments) : json_object());
+        pith_chat_add_call(message, calls, id, name,
+                           arguments ? json_incref(arguments) : json_object());
 }
 
 static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *list) {

@@ -76,8 +76,9 @@ static void stream_event(pith_answer *a, const pith_job_event *event) {
     bool is_last = event->kind == PITH_JOB_FINISH;
     begin(c, event->choice);
     json_t *text = is_last ? json_string("") : pith_json_text(event->text.data, event->text.size);
-    send_choice(a, choice_of(c, event->choice, text, event->logprobs,
-                             is_last ? pith_openai_finish(event->finish) : NULL),
+    send_choice(a,
+                choice_of(c, event->choice, text, event->logprobs,
+                          is_last ? pith_openai_finish(event->finish) : NULL),
                 is_last);
 }
 

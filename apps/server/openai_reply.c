@@ -86,7 +86,7 @@ void pith_openai_read_harmless(pith_fields *f, pith_job_request *job) {
     bool store = false;
     const char *tier = "auto", *key = NULL;
     json_t *metadata = NULL;
-    pith_fields_object(f, "metadata", &metadata); /* the client's own notes */
+    pith_fields_object(f, "metadata", &metadata);  /* the client's own notes */
     pith_fields_text(f, "prompt_cache_key", &key); /* beginnings of prompts are found anyhow */
     pith_fields_text(f, "safety_identifier", &job->user);
     pith_fields_text(f, "user", &job->user); /* whose turn it is */

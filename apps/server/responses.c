@@ -339,7 +339,7 @@ static json_t *or_empty(const json_t *body, const char *key, json_t *otherwise) 
 /* Fields of the request that the response object has again. */
 static json_t *echo_of(const json_t *body, const pith_job_request *job) {
     double top_p = (double)job->sampler.top_p;
-    if (top_p == 0) top_p = 1; /* absent */
+    if (top_p == 0) top_p = 1;    /* absent */
     if (top_p < 1e-30) top_p = 0; /* pith_fields_share */
     return json_pack(
         "{s:o, s:o, s:o, s:b, s:n, s:o, s:b, s:f, s:f, s:o, s:o, s:o, s:s, s:o, s:b}",
@@ -347,9 +347,9 @@ static json_t *echo_of(const json_t *body, const pith_job_request *job) {
         or_null(body, "max_output_tokens"), "metadata", or_empty(body, "metadata", json_object()),
         "parallel_tool_calls", (int)!job->single_call, "previous_response_id", "reasoning",
         or_empty(body, "reasoning", json_pack("{s:n, s:n}", "effort", "summary")), "store", 0,
-        "temperature", (double)job->sampler.temperature, "top_p", top_p,
-        "text", or_empty(body, "text", json_pack("{s:{s:s}}", "format", "type", "text")),
-        "tool_choice", or_empty(body, "tool_choice", json_string("auto")), "tools",
+        "temperature", (double)job->sampler.temperature, "top_p", top_p, "text",
+        or_empty(body, "text", json_pack("{s:{s:s}}", "format", "type", "text")), "tool_choice",
+        or_empty(body, "tool_choice", json_string("auto")), "tools",
         or_empty(body, "tools", json_array()), "truncation", "disabled", "user",
         or_null(body, "user"), "background", 0);
 }

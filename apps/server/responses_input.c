@@ -77,9 +77,9 @@ static void read_message(conversion *c, pith_fields *in) {
     if (i == 1)
         pith_fields_set(in, assistant(c), "content", content);
     else
-        pith_fields_append(in, c->list,
-                           json_pack("{s:s, s:o}", "role", i == 0 ? "user" : "system", "content",
-                                     content));
+        pith_fields_append(
+            in, c->list,
+            json_pack("{s:s, s:o}", "role", i == 0 ? "user" : "system", "content", content));
 }
 
 static void read_call(conversion *c, pith_fields *in) {
