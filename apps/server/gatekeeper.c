@@ -61,11 +61,6 @@ static bool is_address(pith_span name) {
     return v4 || v6;
 }
 
-bool pith_guard_is_loopback(const char *host) {
-    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
-           strcmp(host, "localhost") == 0;
-}
-
 bool pith_guard_host(const pith_server_options *options, const char *host) {
     if (options->key || !host) return true; /* HTTP/1.0 has none, and no browser speaks it */
     pith_span name = name_of(host);

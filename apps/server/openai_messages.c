@@ -82,7 +82,7 @@ static bool is_role(const char *role) {
     return false;
 }
 
-/* What clients send back as they got it. Only what says nothing is taken: the rest would be lost. */
+/* What clients send back as they got it. Only what says nothing is taken: the rest were lost. */
 static void read_sent_back(pith_fields *in) {
     const char *refusal = "";
     json_t *notes = NULL;
@@ -217,7 +217,8 @@ void pith_openai_read_choice(pith_fields *f, json_t *tools, pith_job_request *re
 
 /* ---- The context of the template ---- */
 
-/* A copy of what the template gets beside the messages, or NULL; keys of the server's are refused. */
+/* A copy of what the template gets beside the messages, or NULL; the request's own keys are
+ * refused. */
 static json_t *read_kwargs(pith_fields *f) {
     static const char *const own[] = {"messages", "tools", "add_generation_prompt"};
     json_t *more = NULL, *copy;

@@ -91,6 +91,5 @@ bool pith_guard_same(const char *a, const char *b);
 bool pith_guard_host(const pith_server_options *options, const char *host);
 /* Whether the Origin header may: it is listed, or it is the server itself, as Host says. */
 bool pith_guard_origin(const pith_server_options *options, const char *origin, const char *host);
-bool pith_guard_is_loopback(const char *host);
 
 #endif

@@ -19,7 +19,7 @@ async function main() {
   console.log('chat');
 
   let text = '';
-  for await (const chunk of await client.chat.completions.create({...ask, stream: true})) text += chunk.choices[0]?.delta?.content ?? '';
+  for await (const chunk of await client.chat.completions.create({...ask, stream: true})) text += chunk.choices[0].delta.content ?? '';
   assert.strictEqual(text, whole.choices[0].message.content);
   console.log('stream');
 

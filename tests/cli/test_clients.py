@@ -70,6 +70,8 @@ def case_openai_chat_and_stream():
         expect(client.models.retrieve(name).id == name)
         whole = client.chat.completions.create(model=name, **chat_options(logprobs=True, top_logprobs=2))
         expect(whole.choices[0].message.content and whole.usage.completion_tokens > 0 and len(whole.choices[0].logprobs.content[0].top_logprobs) == 2, whole)
+        plainly = "".join(c.choices[0].delta.content or "" for c in client.chat.completions.create(model=name, **chat_options(stream=True)))
+        expect(plainly == whole.choices[0].message.content, plainly, whole)
         text, usage, finish = "", None, None
         for chunk in client.chat.completions.create(model=name, **chat_options(stream=True, stream_options={"include_usage": True})):
             for choice in chunk.choices:
@@ -78,7 +80,7 @@ def case_openai_chat_and_stream():
             usage = chunk.usage or usage
         expect(text == whole.choices[0].message.content and finish == whole.choices[0].finish_reason and usage.total_tokens == whole.usage.total_tokens, text, whole)
         plain = client.completions.create(model=name, prompt="Once upon a time", max_tokens=5, temperature=0)
-        pieces = "".join(c.choices[0].text for c in client.completions.create(model=name, prompt="Once upon a time", max_tokens=5, temperature=0, stream=True) if c.choices)
+        pieces = "".join(c.choices[0].text for c in client.completions.create(model=name, prompt="Once upon a time", max_tokens=5, temperature=0, stream=True))
         expect(plain.choices[0].text == pieces, plain, pieces)
 
 

@@ -99,7 +99,8 @@ def case_documents_are_ranked_by_likeness():
         expect(len(server.post(RANK, {"query": "x", "documents": ["a", "b"], "top_n": 1})["results"]) == 1)
         for body, param in (({"documents": ["a"]}, "query"), ({"query": "a"}, "documents"), ({"query": "a", "documents": []}, "documents"),
                             ({"query": "a", "documents": [1]}, "documents[0]"), ({"query": "a", "documents": ["b"], "top_n": 0}, "top_n"),
-                            ({"query": "a", "documents": ["b"], "rank_fields": ["x"]}, "rank_fields"), ({"query": "a", "documents": [""]}, "documents")):
+                            ({"query": "a", "documents": ["b"], "rank_fields": ["x"]}, "rank_fields"), ({"query": "a", "documents": [""]}, "documents[0]"),
+                            ({"query": "a", "documents": ["b", "c", ""]}, "documents[2]"), ({"query": "", "documents": ["b"]}, "query")):
             refused(server, RANK, body, param)
 
 
@@ -376,11 +377,12 @@ def case_anthropic_s_fields_are_heeded_or_named():
                 (claude([{"type": "tool_result", "content": "x"}]), "messages[0].content[0].tool_use_id"), (claude("x", system=3), "system"),
                 (claude("x", tools=[{"type": "web_search_20250305", "name": "w"}]), "tools[0].type"), (claude("x", tools=[{"name": "w"}]), "tools[0].input_schema"),
                 (claude("x", tool_choice={"type": "any"}), "tool_choice.type"), (claude("x", thinking={"type": "often"}), "thinking.type"), (claude("x", temperature=3), "temperature"),
-                (claude("x", stop_sequences=[""]), "stop_sequences"), (claude("x", mcp_servers=[]), "mcp_servers"), (claude("x", output_config={"effort": "low"}), "output_config.effort")):
+                (claude("x", stop_sequences=[""]), "stop_sequences"), (claude("x", mcp_servers=[]), "mcp_servers"), (claude("x", output_config={"effort": "low"}), "output_config.effort"),
+                (claude("x", thinking={"type": "enabled", "budget_tokens": 9}), "thinking")):
             answer = server.post(MESSAGES, body, 400)
             expect(answer["type"] == "error" and answer["error"]["type"] == "invalid_request_error" and word in answer["error"]["message"], body, answer)
         expect(server.post(MESSAGES, claude("x", model="nobody"), 404)["error"]["type"] == "not_found_error")
-        server.post(MESSAGES, claude("x", metadata={"user_id": "a"}, thinking={"type": "enabled", "budget_tokens": 1024}, service_tier="auto"))
+        server.post(MESSAGES, claude("x", metadata={"user_id": "a"}, thinking={"type": "adaptive", "display": "summarized"}, output_config={"effort": "high"}, service_tier="auto"))
     with serving(env={"PITH_API_KEY": "correct-horse"}) as server:
         expect(server.post(MESSAGES, claude("x"), 401)["error"]["type"] == "authentication_error")
         server.post(MESSAGES, claude("x"), headers={"x-api-key": "correct-horse", "anthropic-version": "2023-06-01"})
@@ -449,13 +451,13 @@ def case_fields_of_responses_are_heeded_or_named():
         for body, param in (
                 ({}, "input"), (ask([]), "input"), (ask("x", frobnicate=1), "frobnicate"), (ask("x", previous_response_id="resp_1"), "previous_response_id"), (ask("x", store=True), "store"),
                 (ask("x", background=True), "background"), (ask("x", truncation="auto"), "truncation"), (ask("x", tools=[{"type": "web_search"}]), "tools[0].type"),
-                (ask("x", tool_choice="required"), "tool_choice"), (ask("x", text={"format": {"type": "xml"}}), "text.format.type"), (ask("x", text={"verbosity": "low"}), "text.verbosity"),
+                (ask("x", tool_choice="required"), "tool_choice"), (ask("x", text={"format": {"type": "xml"}}), "text.format.type"), (ask("x", text={"verbosity": "loud"}), "text.verbosity"),
                 (ask("x", include=["file_search_call.results"]), "include"), (ask("x", top_logprobs=2), "top_logprobs"), (ask("x", max_output_tokens=0), "max_output_tokens"),
                 (ask([{"type": "item_reference", "id": "x"}]), "input[0].type"), (ask([{"role": "boss", "content": "x"}]), "input[0].role"),
                 (ask([{"role": "user", "content": [{"type": "input_image"}]}]), "input[0].content[0].type"), (ask([{"type": "function_call", "name": "f"}]), "input[0].call_id"),
                 (ask("x", stream_options={"include_usage": True}), "stream_options.include_usage")):
             refused(server, RESPONSES, body, param)
-        server.post(RESPONSES, ask("x", store=False, user="me", reasoning={"effort": "low"}, truncation="disabled", metadata={}))
+        server.post(RESPONSES, ask("x", store=False, user="me", reasoning={"effort": "none"}, text={"verbosity": "low"}, truncation="disabled", metadata={}, frobnicate=None))
 
 
 # ---- Tools, thoughts and schemas on every route ---------------------------------------------------------------------------------------

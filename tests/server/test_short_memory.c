@@ -100,23 +100,25 @@ static void a_prompt_is_whole_or_refused(void **state) {
           "\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},"
           "{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"c\"}],\"reasoning_effort\":"
           "\"low\",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]}");
-    holds(read_anthropic,
-          "{\"system\":\"s\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":"
-          "\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"t\"},{\"type\":"
-          "\"tool_use\",\"id\":\"1\",\"name\":\"f\",\"input\":{}}]},{\"role\":\"user\",\"content\":["
-          "{\"type\":\"tool_result\",\"tool_use_id\":\"1\",\"content\":\"c\"},{\"type\":\"text\","
-          "\"text\":\"d\"}]}],\"tools\":[{\"name\":\"f\",\"description\":\"d\",\"input_schema\":{}"
-          "}],\"thinking\":{\"type\":\"enabled\"}}");
+    holds(
+        read_anthropic,
+        "{\"system\":\"s\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":"
+        "\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"t\"},{\"type\":"
+        "\"tool_use\",\"id\":\"1\",\"name\":\"f\",\"input\":{}}]},{\"role\":\"user\",\"content\":["
+        "{\"type\":\"tool_result\",\"tool_use_id\":\"1\",\"content\":\"c\"},{\"type\":\"text\","
+        "\"text\":\"d\"}]}],\"tools\":[{\"name\":\"f\",\"description\":\"d\",\"input_schema\":{}"
+        "}],\"thinking\":{\"type\":\"enabled\"}}");
     holds(read_responses,
           "{\"input\":[{\"role\":\"user\",\"content\":\"a\"},{\"type\":\"reasoning\",\"content\":"
           "[{\"type\":\"reasoning_text\",\"text\":\"t\"}]},{\"type\":\"function_call\",\"call_id\":"
           "\"1\",\"name\":\"f\",\"arguments\":\"{}\"},{\"type\":\"function_call_output\","
           "\"call_id\":\"1\",\"output\":\"c\"}],\"tools\":[{\"type\":\"function\",\"name\":\"f\","
           "\"description\":\"d\",\"parameters\":{},\"strict\":true}]}");
-    holds(read_ollama,
-          "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\","
-          "\"content\":\"\",\"thinking\":\"t\",\"tool_calls\":[{\"function\":{\"name\":\"f\","
-          "\"arguments\":{\"a\":1}}}]},{\"role\":\"tool\",\"tool_name\":\"f\",\"content\":\"c\"}]}");
+    holds(
+        read_ollama,
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\","
+        "\"content\":\"\",\"thinking\":\"t\",\"tool_calls\":[{\"function\":{\"name\":\"f\","
+        "\"arguments\":{\"a\":1}}}]},{\"role\":\"tool\",\"tool_name\":\"f\",\"content\":\"c\"}]}");
 }
 
 /* ---- The fold ---- */
