@@ -311,6 +311,7 @@ void pith_routing_take_back(pith_exchange *e, const char *why) {
     e->routing.answered_by = "local";
     e->routing.may_leave = false;
     decide(e, false, false, "%.70s, but %.80s", reason, why);
+    pith_exchange_retain(e); /* the desk's */
     pith_desk_push_again(e);
 }
 
