@@ -363,7 +363,7 @@ static bool hand_over(pith_exchange *exchange, const pith_job_refusal *why) {
 void pith_job_refuse(pith_exchange *exchange, const pith_job_refusal *why) {
     if (hand_over(exchange, why)) return;
     if (why->code && strcmp(why->code, PITH_JOB_ROUTED) == 0) { /* it cannot leave any more */
-        pith_exchange_retain(exchange); /* the desk's */
+        pith_exchange_retain(exchange);                         /* the desk's */
         pith_desk_push_again(exchange);
         return;
     }
