@@ -20,13 +20,13 @@ typedef struct pith_serve_upstream_parts {
 } pith_serve_upstream_parts;
 
 enum { PITH_SERVE_UPSTREAM_OPTIONS = 9 };
-void pith_serve_upstream_table(pith_serve_upstream *values,
+void pith_serve_upstream_table(pith_serve_upstream *options,
                                pith_cli_option out[PITH_SERVE_UPSTREAM_OPTIONS]);
 /* Checks the options and reads what they name. Exit code, or -1. */
-int pith_serve_upstream_open(const pith_cli_command *command, const pith_serve_upstream *values,
+int pith_serve_upstream_open(const pith_cli_command *command, const pith_serve_upstream *options,
                              pith_serve_upstream_parts *parts);
 void pith_serve_upstream_release(pith_serve_upstream_parts *parts);
-pith_server_upstream pith_serve_upstream_server(const pith_serve_upstream *values,
+pith_server_upstream pith_serve_upstream_server(const pith_serve_upstream *options,
                                                 const pith_serve_upstream_parts *parts);
 
 #endif

@@ -45,10 +45,11 @@ const char *pith_openai_finish(pith_job_finish finish) {
     return names[finish];
 }
 
-void pith_openai_refuse_obfuscation(pith_fields *in) {
+void pith_openai_refuse_obfuscation(pith_fields *stream_options) {
     bool obfuscates = false;
-    if (pith_fields_flag(in, "include_obfuscation", &obfuscates) && obfuscates)
-        pith_fields_wrong(in, "include_obfuscation", "unsupported", "true is not supported");
+    if (pith_fields_flag(stream_options, "include_obfuscation", &obfuscates) && obfuscates)
+        pith_fields_wrong(stream_options, "include_obfuscation", "unsupported",
+                          "true is not supported");
 }
 
 void pith_openai_read_verbosity(pith_fields *f, json_t **more) {
