@@ -585,13 +585,13 @@ def case_adapters_are_named_loaded_and_unloaded():
 # ---- Whose turn it is -----------------------------------------------------------------------------------------------------------------
 
 def case_clients_take_turns():
-    with serving("--parallel", 1, "--queue", 100, "--ctx", 4096) as server:
+    with serving("--parallel", 1, "--queue", 100, "--ctx", test_serve.CONTEXT) as server:
         order, threads = [], []
 
         def work(user):
             server.post(PLAIN, plain("x", user=user, max_tokens=500))
             order.append(user)
-        running = test_serve.send_raw(server, test_serve.request(PLAIN, plain("abc", max_tokens=3000, stream=True)))
+        running = test_serve.send_raw(server, test_serve.request(PLAIN, plain("abc", max_tokens=30000, stream=True)))
         server.wait_for("replies_running", lambda n: n == 1)
         for i, user in enumerate(["many"] * 12 + ["few"] * 2 + ["one"]):
             threads.append(threading.Thread(target=work, args=(user,)))

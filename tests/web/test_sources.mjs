@@ -1,8 +1,9 @@
-// The page's sources that need no browser: texts of both languages, trees of messages.
+// The page's sources that need no browser: texts of both languages, trees of messages, pieces of texts.
 //     node tests/web/test_sources.mjs          ends with "N passed, N failed"
 import {readdirSync, readFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {piecesOf} from '../../apps/web/source/pieces.js';
 import {textNames} from '../../apps/web/source/texts.js';
 import {Conversation, newId, titleOf, toApi} from '../../apps/web/source/tree.js';
 
@@ -22,6 +23,14 @@ const cases = {
         for (const card of ['first', 'speed', 'cached']) used.add(card); // account.js has them in a list
         expect([...used].every(name => textNames.en.includes(name)), 'without a text', [...used].filter(name => !textNames.en.includes(name)));
         expect(textNames.en.every(name => used.has(name)), 'not used', textNames.en.filter(name => !used.has(name)));
+    },
+
+    pieces_make_the_text_again() {
+        for (const text of ['', 'short', 'a line\nand a longer line\n\nend', '界'.repeat(50), '🫨'.repeat(50), 'x🫨\n'.repeat(20)]) {
+            const pieces = piecesOf(text, 7);
+            expect(pieces.join('') === text && pieces.every(piece => piece.length <= 7 && !/[\uD800-\uDBFF]$/.test(piece)), text, pieces);
+        }
+        expect(piecesOf('x'.repeat(600000)).length === 3);
     },
 
     branches() {

@@ -1,5 +1,6 @@
 // Text files that are asked about: read, checked, counted in tokens.
 import {$, iconButton, make} from './elements.js';
+import {piecesOf} from './pieces.js';
 import {getJson, postJson} from './server.js';
 import {t} from './texts.js';
 import {toApi} from './tree.js';
@@ -58,8 +59,10 @@ async function readText(file) {
     throw new Error(t('notText', file.name));
 }
 
-async function countTokens(content, model) {
-    return (await postJson('/tokenize', {model, content})).tokens.length;
+async function countTokens(text, model, more = {}) {
+    let n = 0;
+    for (const content of piecesOf(text)) n += (await postJson('/tokenize', {model, content, ...more})).tokens.length;
+    return n;
 }
 
 /** Tokens of the chat with these documents and this text added, and what the model takes: {n, limit}. */
@@ -67,9 +70,9 @@ async function countChat(conversation, model, documents, text) {
     const message = {role: 'user', text, more: {documents}};
     const messages = toApi([...conversation.path(), message], conversation.settings.system);
     const {prompt} = await postJson('/apply-template', {model, messages});
-    const {tokens} = await postJson('/tokenize', {model, content: prompt, parse_special: true});
+    const n = await countTokens(prompt, model, {parse_special: true});
     const info = await getJson(`/v1/models/${encodeURI(model)}`);
-    return {n: tokens.length, limit: info.meta?.n_ctx || Infinity};
+    return {n, limit: info.meta?.n_ctx || Infinity};
 }
 
 /** Throws an Error with a sentence when a message with documents leaves no room for an answer. */
