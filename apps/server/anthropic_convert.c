@@ -138,6 +138,7 @@ static void end_message(conversion *c, const char *role) {
 }
 
 static void read_message(conversion *c, json_t *message, size_t at) {
+    static const char *const roles[] = {"user", "assistant", NULL};
     char path[PITH_FIELDS_PATH];
     const char *role = "";
     json_t *block;
@@ -145,11 +146,8 @@ static void read_message(conversion *c, json_t *message, size_t at) {
     pith_fields in;
     snprintf(path, sizeof path, "messages[%zu]", at);
     if (!pith_fields_enter(c->fields, message, path, &in)) return;
-    if (pith_fields_require(&in, "role")) pith_fields_text(&in, "role", &role);
+    if (pith_fields_require(&in, "role")) pith_fields_choice(&in, "role", roles, &role);
     c->is_assistant = strcmp(role, "assistant") == 0;
-    if (role[0] && !c->is_assistant && strcmp(role, "user") != 0)
-        pith_fields_wrong(&in, "role", "invalid_value", "must be user or assistant, not '%.40s'",
-                          role);
     if (pith_fields_require(&in, "content")) (void)pith_fields_any(&in, "content");
     json_t *content = json_object_get(message, "content");
     if (json_is_string(content))

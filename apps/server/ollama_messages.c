@@ -6,13 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_role(const char *role) {
-    static const char *const roles[] = {"system", "user", "assistant", "tool"};
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
-        if (strcmp(role, roles[i]) == 0) return true;
-    return false;
-}
-
 /* {"id", "type", "function": {"name", "description", "arguments": {...}, "index"}} */
 static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *calls) {
     char path[PITH_FIELDS_PATH];
@@ -40,6 +33,7 @@ static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *
 }
 
 static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *list) {
+    static const char *const roles[] = {"system", "user", "assistant", "tool", NULL};
     char path[PITH_FIELDS_PATH];
     const char *role = "", *content = "";
     json_t *calls = NULL, *call, *images = NULL;
@@ -47,10 +41,7 @@ static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *
     pith_fields in;
     snprintf(path, sizeof path, "messages[%zu]", at);
     if (!pith_fields_enter(f, message, path, &in)) return;
-    if (pith_fields_require(&in, "role")) pith_fields_text(&in, "role", &role);
-    if (role[0] && !is_role(role))
-        pith_fields_wrong(&in, "role", "invalid_value",
-                          "must be system, user, assistant or tool, not '%.40s'", role);
+    if (pith_fields_require(&in, "role")) pith_fields_choice(&in, "role", roles, &role);
     pith_fields_array(&in, "tool_calls", &calls);
     if (!pith_fields_text(&in, "content", &content) && !calls) pith_fields_require(&in, "content");
     if (pith_fields_array(&in, "images", &images) && json_array_size(images) > 0)

@@ -246,14 +246,8 @@ static void read_text(pith_fields *f, pith_answer_request *out, json_t **more) {
     pith_fields_init(&in, text, "text");
     if (pith_fields_object(&in, "format", &format)) {
         pith_fields_init(&at, format, "text.format");
-        if (pith_fields_require(&at, "type")) pith_fields_text(&at, "type", &type);
-        bool is_schema = strcmp(type, "json_schema") == 0;
-        if (is_schema) {
-            schema = pith_openai_read_schema(&at);
-        } else if (strcmp(type, "text") != 0 && strcmp(type, "json_object") != 0) {
-            pith_fields_wrong(&at, "type", "invalid_value",
-                              "must be text, json_object or json_schema, not '%.40s'", type);
-        }
+        pith_openai_read_format(&at, &type);
+        if (strcmp(type, "json_schema") == 0) schema = pith_openai_read_schema(&at);
         pith_fields_close(&at);
         pith_fields_leave(&in, &at);
     }

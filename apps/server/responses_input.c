@@ -59,27 +59,24 @@ static void read_parts(pith_fields *in, const char *key, const char *const *type
 
 static void read_message(conversion *c, pith_fields *in) {
     static const char *const types[] = {"input_text", "output_text", "text", NULL};
-    static const char *const roles[] = {"user", "assistant", "system", "developer"};
+    static const char *const roles[] = {"user", "assistant", "system", "developer", NULL};
     const char *role = "";
     pith_buffer text = {0};
-    size_t i = 0;
-    if (pith_fields_require(in, "role")) pith_fields_text(in, "role", &role);
-    while (i < 4 && strcmp(roles[i], role) != 0) i++;
-    if (role[0] && i == 4)
-        pith_fields_wrong(in, "role", "invalid_value",
-                          "must be user, assistant, system or developer, not '%.40s'", role);
+    if (pith_fields_require(in, "role")) pith_fields_choice(in, "role", roles, &role);
     if (pith_fields_require(in, "content")) read_parts(in, "content", types, &text);
     pith_fields_harmless(in, "phase");
     json_t *content = pith_fields_take(in, &text);
     bool is_taken = c->current && (json_object_get(c->current, "tool_calls") ||
                                    json_string_length(json_object_get(c->current, "content")) > 0);
-    if (i != 1 || is_taken) flush(c);
-    if (i == 1)
+    bool is_assistant = strcmp(role, "assistant") == 0;
+    if (!is_assistant || is_taken) flush(c);
+    if (is_assistant)
         pith_fields_set(in, assistant(c), "content", content);
     else
-        pith_fields_append(
-            in, c->list,
-            json_pack("{s:s, s:o}", "role", i == 0 ? "user" : "system", "content", content));
+        pith_fields_append(in, c->list,
+                           json_pack("{s:s, s:o}", "role",
+                                     strcmp(role, "user") == 0 ? "user" : "system", "content",
+                                     content));
 }
 
 static void read_call(conversion *c, pith_fields *in) {
