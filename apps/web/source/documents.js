@@ -41,7 +41,7 @@ export class Documents {
         if (file.size > MOST_BYTES) throw new Error(t('tooLarge', file.name, (file.size / 1e6).toFixed(1)));
         const text = await readText(file);
         const tokens = await countTokens(text, model);
-        const {n, limit} = await countChat(conversation, model, this.items, '');
+        const {n, limit} = await countChat(conversation, conversation.leaf, this.items, '');
         const free = Math.max(0, limit - n - LEAST_ANSWER);
         if (tokens > free) throw new Error(t('tooLong', file.name, tokens, free, limit));
         this.items.push({name: file.name, text, tokens});
@@ -66,17 +66,18 @@ async function countTokens(text, model, more = {}) {
 }
 
 /** Tokens of the chat with these documents and this text added, and what the model takes: {n, limit}. */
-async function countChat(conversation, model, documents, text) {
+async function countChat(conversation, parent, documents, text) {
+    const {model, system} = conversation.settings;
     const message = {role: 'user', text, more: {documents}};
-    const messages = toApi([...conversation.path(), message], conversation.settings.system);
+    const messages = toApi([...conversation.path(parent), message], system);
     const {prompt} = await postJson('/apply-template', {model, messages});
     const n = await countTokens(prompt, model, {parse_special: true});
-    const info = await getJson(`/v1/models/${encodeURI(model)}`);
+    const info = await getJson(`/v1/models/${encodeURIComponent(model)}`);
     return {n, limit: info.meta?.n_ctx || Infinity};
 }
 
-/** Throws an Error with a sentence when a message with documents leaves no room for an answer. */
-export async function checkRoom(conversation, model, documents, text) {
-    const {n, limit} = await countChat(conversation, model, documents, text);
+/** Throws an Error with a sentence when a message with documents, said after `parent`, leaves no room for an answer. */
+export async function checkRoom(conversation, parent, documents, text) {
+    const {n, limit} = await countChat(conversation, parent, documents, text);
     if (n + LEAST_ANSWER > limit) throw new Error(t('tooLongAll', n, limit));
 }
