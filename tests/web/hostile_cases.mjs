@@ -224,7 +224,7 @@ export const hostileCases = {
         const {page, close} = await openPage(browser, server);
         await madeUp(page, eventStream(['the last one']));
         const begun = Date.now();
-        await page.getByRole('link', {name: 'many'}).click();
+        await page.getByRole('link', {name: 'many', exact: true}).click();
         await page.getByText(`Message ${n - 1} with`).waitFor({timeout: 30000});
         const opened = Date.now() - begun;
         await say(page, 'one more');
