@@ -25,7 +25,7 @@ enum {
 /* What a search may take, about a second each: bytes that words are looked for in, all words
  * together, and steps of expressions. */
 #define MOST_BYTES ((uint64_t)4 << 30)
-#define MOST_STEPS ((uint64_t)64 << 20)
+#define MOST_STEPS ((uint64_t)32 << 20)
 
 typedef struct mark {
     int line;
