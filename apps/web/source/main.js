@@ -236,7 +236,7 @@ function fillChoice(place, items, chosen) {
 async function refreshModels() {
     try {
         const {data} = await getJson('/v1/models');
-        fillChoice($('model'), data.map(({id, status}) => ({value: id, text: status === 'absent' ? `${id} (${t('absent')})` : id})), conversation.settings.model);
+        fillChoice($('model'), data.map(({id, status}) => ({value: id, text: status === 'absent' || status === 'upstream' ? `${id} (${t(status)})` : id})), conversation.settings.model);
         conversation.settings.model = $('model').value;
     } catch (error) {
         notice(error.message);
