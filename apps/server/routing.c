@@ -59,6 +59,10 @@ void pith_routing_free(pith_routing *r) {
     pith_free(r);
 }
 
+const char *pith_routing_upstream_model(const pith_routing *r) {
+    return r->upstream ? r->options->model : NULL;
+}
+
 void pith_routing_cancel(pith_routing *r) {
     pith_upstream_cancel(r->upstream);
 }

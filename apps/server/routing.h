@@ -38,6 +38,8 @@ typedef struct pith_route_state {
 
 pith_routing *pith_routing_new(pith_server *server, pith_error *error);
 void pith_routing_free(pith_routing *routing);
+/* What the upstream calls its model; NULL: nothing may go there. */
+const char *pith_routing_upstream_model(const pith_routing *routing);
 /* What is upstream gets an error; nothing more leaves. */
 void pith_routing_cancel(pith_routing *routing);
 /* The same; afterwards nothing is done by another thread. NULL is allowed. */

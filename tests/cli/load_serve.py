@@ -49,6 +49,17 @@ def is_ready(port):
         return False
 
 
+def send(connection, body):
+    """The answer's head. A server may close a connection between two requests: then there is another one, as clients do it."""
+    try:
+        connection.request("POST", "/v1/chat/completions", body)
+        return connection.getresponse()
+    except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+        connection.close()
+    connection.request("POST", "/v1/chat/completions", body)
+    return connection.getresponse()
+
+
 def client(number, options, port, end, out):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     turn = 0
@@ -58,14 +69,13 @@ def client(number, options, port, end, out):
                 "max_tokens": options.tokens, "stream_options": {"include_usage": True}}
         start = time.monotonic()
         try:
-            connection.request("POST", "/v1/chat/completions", json.dumps(body))
-            answer = connection.getresponse()
+            answer = send(connection, json.dumps(body))
             first, usage = None, None
             for line in answer:
                 if line.startswith(b"data: {"):
-                    event = json.loads(line[6:])
                     first = first or time.monotonic()
-                    usage = event.get("usage") or usage
+                    if b'"completion_tokens"' in line:  # other events are not parsed: that would take the server's processor time
+                        usage = json.loads(line[6:])["usage"]
             out.append(((first - start) * 1000, usage["completion_tokens"], answer.status == 200))
         except (OSError, ValueError, TypeError, http.client.HTTPException) as error:
             out.append((0, 0, False))

@@ -129,6 +129,8 @@ def case_the_model_asked_for_chooses():
         with routing(up.url) as server:
             expect(ask(server, chat("x", model="big"))[0] == "upstream" and ask(server, chat("x", model="tiny"))[0] == "local")
             ask(server, chat("x", model="biggest"), status=404)
+            listed = {m["id"]: m["owned_by"] for m in json.loads(server.get("/v1/models"))["data"]}
+            expect(listed == {"tiny": "pith", "big": "upstream"} and json.loads(server.get("/v1/models/big"))["status"] == "upstream", listed)
         with routing(up.url, "--route-model", "gpt-4o", "--route-model", "large", policy="rules") as server:
             for model, who in (("gpt-4o", "upstream"), ("large", "upstream"), ("big", "upstream"), ("tiny", "local")):
                 up.take()

@@ -263,6 +263,27 @@ const cases = {
         await close();
     },
 
+    async upstream_model() {
+        const {page, close} = await openPage(browser, server);
+        const bodies = await madeUp(page, eventStream(['from afar']));
+        const big = {id: 'big', object: 'model', owned_by: 'upstream', status: 'upstream'};
+        await page.route('**/v1/models', async route => {
+            const json = await (await route.fetch()).json();
+            await route.fulfill({json: {...json, data: [...json.data, big]}});
+        });
+        await page.route('**/v1/models/big', route => route.fulfill({json: big}));
+        await page.reload();
+        await page.locator('body[data-ready]').waitFor();
+        await page.locator('#model').selectOption({label: 'big (answered elsewhere)'});
+        await page.locator('#files').setInputFiles({name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('Room seven.')});
+        await page.locator('#documents li').waitFor();
+        await say(page, 'Which room?');
+        await page.locator('article.assistant').waitFor();
+        await replied(page);
+        expect(bodies[0].model === 'big' && bodies[0].messages[0].content.includes('Room seven.'), bodies[0]);
+        await close();
+    },
+
     async hostile_text() {
         const hostile = ['<script>window.harm = 1</script>', '<img src=x onerror="window.harm=2">', '[a](javascript:window.harm=3)', '[b](data:text/html,<script>1</script>)',
             '![pixel](https://evil.example/p.png)', '<iframe src="https://evil.example"></iframe>', '<style>body{display:none}</style>',

@@ -40,8 +40,9 @@ export class Documents {
     async add(file, conversation, model) {
         if (file.size > MOST_BYTES) throw new Error(t('tooLarge', file.name, (file.size / 1e6).toFixed(1)));
         const text = await readText(file);
-        const tokens = await countTokens(text, model);
-        const {n, limit} = await countChat(conversation, conversation.leaf, this.items, '');
+        const counter = await counterOf(model);
+        const tokens = await countTokens(text, counter.model);
+        const {n, limit} = await countChat(conversation, conversation.leaf, counter, this.items, '');
         const free = Math.max(0, limit - n - LEAST_ANSWER);
         if (tokens > free) throw new Error(t('tooLong', file.name, tokens, free, limit));
         this.items.push({name: file.name, text, tokens});
@@ -59,6 +60,12 @@ async function readText(file) {
     throw new Error(t('notText', file.name));
 }
 
+/** Who counts for a model, and its limit: an upstream's tokens are counted by the first model here, roughly, and its limit is its own matter. */
+async function counterOf(model) {
+    const info = await getJson(`/v1/models/${encodeURIComponent(model)}`);
+    return info.status === 'upstream' ? {model: undefined, limit: Infinity} : {model, limit: info.meta?.n_ctx || Infinity};
+}
+
 async function countTokens(text, model, more = {}) {
     let n = 0;
     for (const content of piecesOf(text)) n += (await postJson('/tokenize', {model, content, ...more})).tokens.length;
@@ -66,18 +73,15 @@ async function countTokens(text, model, more = {}) {
 }
 
 /** Tokens of the chat with these documents and this text added, and what the model takes: {n, limit}. */
-async function countChat(conversation, parent, documents, text) {
-    const {model, system} = conversation.settings;
+async function countChat(conversation, parent, {model, limit}, documents, text) {
     const message = {role: 'user', text, more: {documents}};
-    const messages = toApi([...conversation.path(parent), message], system);
+    const messages = toApi([...conversation.path(parent), message], conversation.settings.system);
     const {prompt} = await postJson('/apply-template', {model, messages});
-    const n = await countTokens(prompt, model, {parse_special: true});
-    const info = await getJson(`/v1/models/${encodeURIComponent(model)}`);
-    return {n, limit: info.meta?.n_ctx || Infinity};
+    return {n: await countTokens(prompt, model, {parse_special: true}), limit};
 }
 
 /** Throws an Error with a sentence when a message with documents, said after `parent`, leaves no room for an answer. */
 export async function checkRoom(conversation, parent, documents, text) {
-    const {n, limit} = await countChat(conversation, parent, documents, text);
+    const {n, limit} = await countChat(conversation, parent, await counterOf(conversation.settings.model), documents, text);
     if (n + LEAST_ANSWER > limit) throw new Error(t('tooLongAll', n, limit));
 }

@@ -251,7 +251,8 @@ function fillChoice(place, items, chosen) {
 async function refreshModels() {
     try {
         const {data} = await getJson('/v1/models');
-        fillChoice($('model'), data.map(({id, status}) => ({value: id, text: status === 'absent' ? `${id} (${t('absent')})` : id})), conversation.settings.model);
+        const notes = new Map([['absent', t('absent')], ['upstream', t('upstream')]]);
+        fillChoice($('model'), data.map(({id, status}) => ({value: id, text: notes.has(status) ? `${id} (${notes.get(status)})` : id})), conversation.settings.model);
         conversation.settings.model = $('model').value;
     } catch (error) {
         notice(error.message);

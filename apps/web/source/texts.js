@@ -36,7 +36,7 @@ const en = {
     tooLongAll: (n, all) => `The chat has ${number(n)} tokens; the model takes ${number(all)} and needs some for its answer. Begin a new chat or take a document away.`,
     tokens: n => `${number(n)} tokens`, removeDocument: name => `Take ${name} away`, noServer: 'The server does not answer. Is pith serve running?',
     notUnderstood: 'The reply came in a form that this page does not understand.', goneChat: 'This chat was deleted elsewhere: it goes on here, but is not kept.',
-    tooMuch: 'Shown as plain text, because it is very long.', image: 'image', absent: 'not loaded', busy: 'Answering …',
+    tooMuch: 'Shown as plain text, because it is very long.', image: 'image', absent: 'not loaded', upstream: 'answered elsewhere', busy: 'Answering …',
 };
 
 const zh = {
@@ -73,7 +73,7 @@ const zh = {
     tooLongAll: (n, all) => `对话有 ${number(n)} 词元，模型最多 ${number(all)}，还要留一些给回答。请新建对话或移除文档。`,
     tokens: n => `${number(n)} 词元`, removeDocument: name => `移除 ${name}`, noServer: '服务器没有响应。pith serve 在运行吗？',
     notUnderstood: '回复的格式无法识别。', goneChat: '此对话已在别处删除：可以继续，但不再保存。',
-    tooMuch: '内容很长，以纯文本显示。', image: '图片', absent: '未加载', busy: '正在回答…',
+    tooMuch: '内容很长，以纯文本显示。', image: '图片', absent: '未加载', upstream: '由上游回答', busy: '正在回答…',
 };
 
 const languages = {en, zh};
