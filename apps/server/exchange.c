@@ -23,7 +23,7 @@
 #define POLLRDHUP 0
 #endif
 
-enum { LARGE_ANSWER = 1 << 20, HELD_LIMIT = 256 << 20 }; /* bytes */
+enum { LARGE_ANSWER = 1 << 20, HELD_LIMIT = 128 << 20 }; /* bytes */
 
 pith_exchange *pith_exchange_new(pith_server *server, const char *method, const char *path) {
     pith_exchange *e = pith_alloc_zero(1, sizeof *e);
@@ -141,11 +141,13 @@ static void count_answer(pith_exchange *e, int status) {
                          status, (double)(pith_clock_ns() - e->begun_ns) / 1e6);
 }
 
-/* Large answers wait in memory until their clients have taken them; together they have a limit. */
+/* Large answers wait in memory until their clients have taken them; together they have a limit,
+ * which one alone may pass. */
 static bool may_hold(pith_exchange *e, size_t size) {
     if (size < LARGE_ANSWER) return true;
     e->n_held = size;
-    return atomic_fetch_add(&e->server->held_bytes, size) + size <= HELD_LIMIT;
+    uint64_t before = atomic_fetch_add(&e->server->held_bytes, size);
+    return before == 0 || before + size <= HELD_LIMIT;
 }
 
 void pith_exchange_reply_text(pith_exchange *e, int status, const char *type, pith_span text) {
