@@ -204,6 +204,25 @@ static void shared_beginnings(void **state) {
     }
 }
 
+/* A session that takes over what another has computed holds that prompt, not its own old one. */
+static void shared_beginnings_are_the_sessions_ids(void **state) {
+    int32_t prompt[N_CTX], expected[N_TOKENS];
+    (void)state;
+    for (int g = 0; goldens[g]; g++) {
+        session_group f;
+        size_t n = prompt_of(2, prompt);
+        alone(goldens[g], 0, 4, expected);
+        open_fixture(&f, goldens[g], 0);
+        finish(&f, start(&f, 0, 2, plain));
+        finish(&f, start(&f, 1, 4, plain));
+        assert_int_equal(finish(&f, start(&f, 1, 2, plain)).cache_source, PITH_CACHE_SHARED);
+        assert_memory_equal(f.sessions[1]->ids, prompt, n * sizeof *prompt);
+        finish(&f, start(&f, 1, 4, plain)); /* nothing of it is in KV any more */
+        assert_last(f.sessions[1], expected);
+        close_group(&f);
+    }
+}
+
 /* Rows cost nothing: every guess is worth checking. */
 static void make_rows_free(pith_engine *engine) {
     for (int i = 1; i <= PITH_PACE_ROWS; i++) engine->pace.ns[i] = 1;
@@ -496,6 +515,7 @@ int main(void) {
         cmocka_unit_test(leaving_disturbs_nobody),
         cmocka_unit_test(late_replies_end),
         cmocka_unit_test(shared_beginnings),
+        cmocka_unit_test(shared_beginnings_are_the_sessions_ids),
         cmocka_unit_test(guesses_change_nothing),
         cmocka_unit_test(a_stop_leaves_the_sampler_as_without_guesses),
         cmocka_unit_test(a_model_guesses),
