@@ -16,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_serve
-from case_runner import MODELS, ROOT, Skip, expect, run_cases
+from case_runner import MODELS, ROOT, Skip, default_model, expect, run_cases
 from test_serve import CHAT, PLAIN, chat, plain, serving, tiny_model
 
 EMBED, RANK = "/v1/embeddings", "/v1/rerank"
@@ -346,6 +346,15 @@ def case_events_fold_to_the_whole_message():
         stop = cut[len(cut) // 2]
         stopped = server.post(MESSAGES, claude("abc", max_tokens=200, stop_sequences=["\u4e2d\u4e2d", stop]))
         expect(stopped["stop_reason"] == "stop_sequence" and stopped["stop_sequence"] == stop, stopped)
+
+
+def case_of_stop_sequences_that_one_is_named_which_ended_first():
+    with serving(model=default_model()) as server:
+        ask = claude("Name the capital of France.", model="smollm2-135m-q4_1", max_tokens=40)
+        text = server.post(MESSAGES, ask)["content"][0]["text"]
+        word = next(w for w in re.findall(r"[A-Za-z]{5,}", text) if text.find(w[1:3]) == text.find(w) + 1)  # a token, or a few
+        stopped = server.post(MESSAGES, dict(ask, stop_sequences=[word, word[1:3]]))
+        expect(stopped["stop_sequence"] == word[1:3] and stopped["content"][0]["text"] == text[:text.find(word) + 1], word, text, stopped)
 
 
 def case_counted_tokens_are_those_of_the_message():

@@ -113,6 +113,9 @@ def case_system_needs_a_template():
         server.post(GENERATE, generate("x", model="bare"))
         named(server, GENERATE, generate("x", model="bare", system="be short"), "system")
         named(server, GENERATE, generate("x", model="bare", think=True), "think")
+        named(server, GENERATE, generate("x", model="bare", raw=True, think=True), "think")
+        named(server, GENERATE, generate("x", model="bare", raw=True, system="be short"), "system")
+        server.post(GENERATE, generate("x", model="bare", raw=True, think=False))
 
 
 def case_what_is_of_no_use_is_refused():
