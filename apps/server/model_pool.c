@@ -43,19 +43,38 @@ static pith_served *find_known(const pith_models *m, const char *name) {
     return NULL;
 }
 
-static bool add_found(void *user, const char *name, const char *path) {
-    pith_models *m = user;
-    if (!find_known(m, name)) add_model(m, name, path);
-    return true;
+/* Name and path, each with its NUL. */
+static bool note_found(void *user, const char *name, const char *path) {
+    pith_buffer *found = user;
+    pith_buffer_append(found, name, strlen(name) + 1);
+    pith_buffer_append(found, path, strlen(path) + 1);
+    return !found->failed;
 }
 
-/* Names come from the list of models alone, so none can lead elsewhere. */
-static pith_served *find_model(pith_models *m, const char *name) {
+/* Adds the models of the folders. Under the lock, which is left meanwhile: folders may be large or
+ * slow, and the routes that never wait (/health, /metrics) need the lock. */
+static void look_into_folders(pith_models *m) {
     const pith_server_options *o = m->server->options;
+    pith_buffer found = {0};
+    if (!o->each_model) return;
+    pthread_mutex_unlock(&m->lock);
+    o->each_model(o->each_user, note_found, &found);
+    pthread_mutex_lock(&m->lock);
+    for (size_t at = 0; at < found.size && !found.failed;) {
+        const char *name = found.data + at, *path = name + strlen(name) + 1;
+        if (!find_known(m, name)) add_model(m, name, path);
+        at += strlen(name) + strlen(path) + 2;
+    }
+    pith_buffer_deinit(&found);
+}
+
+/* Names come from the list of models alone, so none can lead elsewhere. Under the lock, which is
+ * left where the name is not known yet. */
+static pith_served *find_model(pith_models *m, const char *name) {
     if (!name) return m->n > 0 && m->items[0]->is_first ? m->items[0] : NULL;
     pith_served *served = find_known(m, name);
-    if (served || !o->each_model) return served;
-    o->each_model(o->each_user, add_found, m);
+    if (served) return served;
+    look_into_folders(m);
     return find_known(m, name);
 }
 
@@ -275,9 +294,8 @@ const char *pith_served_backend(const pith_served *served) {
 
 void pith_models_each(pith_models *m, bool (*each)(void *user, const pith_served_info *info),
                       void *user) {
-    const pith_server_options *o = m->server->options;
     pthread_mutex_lock(&m->lock);
-    if (o->each_model) o->each_model(o->each_user, add_found, m);
+    look_into_folders(m);
     pthread_mutex_unlock(&m->lock);
     pith_models_each_known(m, each, user);
 }
@@ -367,8 +385,12 @@ void pith_models_start(pith_models *m) {
 void pith_models_free(pith_models *m) {
     if (!m) return;
     pith_models_cancel(m);
+    /* A model may be taking out another: that is over before any of them goes. */
+    pthread_mutex_lock(&m->lock);
+    while (m->n_leaving > 0) pthread_cond_wait(&m->changed, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+    for (size_t i = 0; i < m->n; i++) pith_engine_thread_free(m->items[i]->thread);
     for (size_t i = 0; i < m->n; i++) {
-        pith_engine_thread_free(m->items[i]->thread);
         pith_free(m->items[i]->name);
         pith_free(m->items[i]->path);
         pith_free(m->items[i]);

@@ -42,6 +42,7 @@ struct pith_models {
     size_t n;
     uint64_t limit, taken; /* bytes */
     int n_waiting;         /* loads that wait for room */
+    int n_leaving;         /* models being taken out */
     pith_exchange *parked;
     atomic_bool is_cancelled;
 };
