@@ -144,7 +144,9 @@ static bool is_private(pith_routing *r, pith_exchange *e, json_t *body, bool by_
         decide(e, false, false, "private: the header X-Pith-Private");
     else if (by_field)
         decide(e, false, false, "private: the field pith.private");
-    else if ((line = pith_marks_find(r->marks, body)) != 0)
+    else if ((line = pith_marks_find(r->marks, body)) == PITH_MARKS_UNSEARCHED)
+        decide(e, false, false, "private: memory was short to search it for marks");
+    else if (line != 0)
         decide(e, false, false, "private: the mark in line %d of the list of private words", line);
     else if (pith_marks_has_words(r->marks) && has_unreadable_parts(messages))
         decide(e, false, false, "private: a part that is no text cannot be searched for marks");
