@@ -21,6 +21,7 @@ import {Conversation, titleOf} from './tree.js';
 
 let conversation = new Conversation();
 let reply = null;
+let isChecking = false; // whether what is about to be said has room: nothing else is said meanwhile
 const account = new Account();
 const documents = new Documents();
 const history = new History(notice);
@@ -120,23 +121,28 @@ async function saveHead() {
 
 // ---- Saying something ----
 
-/** Adds the message and has it answered. */
-async function say(parent, text, papers) {
-    if (papers.length) {
-        $('state').textContent = t('checking');
-        const at = conversation.leaf;
-        conversation.leaf = parent;
-        try {
-            await checkRoom(conversation, conversation.settings.model, papers, text);
-        } finally {
-            conversation.leaf = at;
-            $('state').textContent = '';
-        }
+/** Whether the documents have room beside the conversation up to `parent`; false when another one was opened meanwhile. */
+async function hasRoom(parent, text, papers) {
+    const mine = conversation;
+    isChecking = true;
+    $('state').textContent = t('checking');
+    try {
+        await checkRoom(mine, parent, papers, text);
+    } finally {
+        isChecking = false;
+        $('state').textContent = '';
     }
+    return mine === conversation;
+}
+
+/** Adds the message and has it answered; false when it was not said. */
+async function say(parent, text, papers) {
+    if (isChecking || (papers.length && !await hasRoom(parent, text, papers))) return false;
     if (!conversation.title) conversation.title = titleOf(text || papers[0].name);
     const message = conversation.add(parent, 'user', text, papers.length ? {documents: papers} : {});
     history.saveMessage(conversation, message).then(showKept);
     answer(message.id);
+    return true;
 }
 
 function answer(parent) {
@@ -171,7 +177,7 @@ async function submit() {
     if (reply || (!text && !documents.items.length)) return;
     const papers = documents.items;
     try {
-        await say(conversation.leaf, text, papers);
+        if (!await say(conversation.leaf, text, papers)) return;
     } catch (error) {
         notice(error.message);
         return;
@@ -244,11 +250,15 @@ async function refreshModels() {
 }
 
 /** Values: '' as the server was started, 'none', or '=' and an adapter's name. */
+function showAdapters(names) {
+    const own = names.map(name => ({value: `=${name}`, text: name}));
+    fillChoice($('adapter'), [{value: '', text: t('defaultAdapter')}, {value: 'none', text: t('noAdapter')}, ...own], conversation.settings.adapter);
+}
+
 async function refreshAdapters() {
     const {data} = await getJson('/v1/adapters').catch(() => ({data: []}));
     $('adapter').hidden = !data.length;
-    const own = data.map(({id}) => ({value: `=${id}`, text: id}));
-    fillChoice($('adapter'), [{value: '', text: t('defaultAdapter')}, {value: 'none', text: t('noAdapter')}, ...own], conversation.settings.adapter);
+    showAdapters(data.map(({id}) => id));
 }
 
 // ---- Files ----
@@ -257,7 +267,7 @@ async function attach(files) {
     for (const file of files) {
         $('state').textContent = t('checking');
         try {
-            await documents.add(file, conversation, conversation.settings.model);
+            await documents.add(file, conversation);
             notice('');
         } catch (error) {
             notice(error.message);
@@ -318,7 +328,7 @@ function choose(name, value, apply) {
 function applyLanguage(name) {
     setLanguage(name);
     $('kept').textContent = history.isKept || !history.note ? '' : history.note;
-    fillChoice($('adapter'), [...$('adapter').options].map(({value, text}) => ({value, text: value ? text : t('noAdapter')})));
+    showAdapters([...$('adapter').options].filter(({value}) => value[0] === '=').map(({text}) => text));
     account.show();
     documents.show();
     render();

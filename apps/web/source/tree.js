@@ -53,10 +53,6 @@ export class Conversation {
         this.messages.delete(id);
         if (this.leaf === id) this.leaf = message.parent;
     }
-
-    lastUsed() {
-        return this.path().reverse().find(message => message.role === 'assistant');
-    }
 }
 
 /** The beginning of a text as a title. */
