@@ -133,7 +133,8 @@ static void count_answer(pith_exchange *e, int status) {
     pith_server_counts *counts = &e->server->counts;
     atomic_fetch_add(&counts->requests, 1);
     if (status >= 400 && status < 500) atomic_fetch_add(&counts->refused, 1);
-    if (status >= 500 && !e->is_gone) atomic_fetch_add(&counts->failed, 1); /* else nobody reads it */
+    if (status >= 500 && !e->is_gone)
+        atomic_fetch_add(&counts->failed, 1); /* else nobody reads it */
     pith_server_log_line(e->server, PITH_SERVER_LOG_DEBUG, "%s %s %d %.1f ms", e->method, e->path,
                          status, (double)(pith_clock_ns() - e->begun_ns) / 1e6);
 }

@@ -12,7 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
-from case_runner import ROOT, Skip, expect, run_cases
+from case_runner import ROOT, Skip, expect, given_program, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 ADAPTERS = os.path.join(ROOT, "tests/data/adapter")
@@ -207,8 +207,6 @@ def case_statistics_tell_of_guesses():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
+    PROGRAM = given_program(__doc__)
     with tempfile.TemporaryDirectory(prefix="pith-mistakes-") as FOLDER:
         sys.exit(run_cases(globals(), sys.argv[2:]))

@@ -341,11 +341,19 @@ static void time_is_counted_once(void **state) {
     close_group(&f);
 }
 
+static void refuses_draft(session_group *f, pith_id_span prompt,
+                          const pith_generate_options *options, const char *why) {
+    pith_reply *reply = NULL;
+    pith_error error = {0};
+    assert_int_equal(
+        pith_reply_open(f->sessions[0], f->samplers[0], prompt, options, &reply, &error),
+        PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, why));
+}
+
 static void another_vocabulary_is_refused(void **state) {
     session_group f, other;
     int32_t ids[N_CTX];
-    pith_reply *reply = NULL;
-    pith_error error = {0};
     pith_generate_options options = plain;
     (void)state;
     open_fixture(&f, goldens[0], 0);
@@ -353,15 +361,9 @@ static void another_vocabulary_is_refused(void **state) {
     options.draft = PITH_DRAFT_AUTO;
     options.draft_session = other.sessions[0];
     pith_id_span prompt = {ids, prompt_of(0, ids)};
-    assert_int_equal(
-        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
-        PITH_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "vocabulary"));
+    refuses_draft(&f, prompt, &options, "vocabulary");
     options.draft_session = f.sessions[1];
-    assert_int_equal(
-        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
-        PITH_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "same engine"));
+    refuses_draft(&f, prompt, &options, "same engine");
     close_group(&other);
     close_group(&f);
 }
@@ -370,8 +372,6 @@ static void another_vocabulary_is_refused(void **state) {
 static void a_busy_draft_is_refused(void **state) {
     session_group f, draft;
     int32_t ids[N_CTX];
-    pith_reply *reply = NULL;
-    pith_error error = {0};
     pith_generate_options options = plain;
     (void)state;
     open_fixture(&f, goldens[0], 0);
@@ -381,16 +381,10 @@ static void a_busy_draft_is_refused(void **state) {
     finish(&f, start(&f, 0, 0, options));
     pith_reply *busy = start(&draft, 0, 1, plain);
     pith_id_span prompt = {ids, prompt_of(0, ids)};
-    assert_int_equal(
-        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
-        PITH_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "making a reply"));
+    refuses_draft(&f, prompt, &options, "making a reply");
     pith_reply_close(busy);
     options.draft_session = f.sessions[1];
-    assert_int_equal(
-        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
-        PITH_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "same engine"));
+    refuses_draft(&f, prompt, &options, "same engine");
     close_group(&draft);
     close_group(&f);
 }
