@@ -28,6 +28,7 @@ enum { PITH_ROUTE_REASON = 160 };
 typedef struct pith_route_state {
     pith_route_wish wish; /* of the header X-Pith-Route */
     bool is_private;      /* header X-Pith-Private */
+    bool came_back;       /* header Via: we sent it upstream, and it led here */
     bool is_decided;
     bool may_leave;          /* it may still be handed over */
     bool may_substitute;     /* the model that it names is the upstream's: any of ours will do */

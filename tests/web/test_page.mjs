@@ -4,6 +4,7 @@
 // Ends with "N passed, N failed, N skipped". PITH_PAGE_PICTURES names a folder for pictures to look at.
 import {existsSync, readFileSync, rmSync} from 'node:fs';
 import {join, resolve} from 'node:path';
+import {hostileCases} from './hostile_cases.mjs';
 import {eventStream, expect, findChromium, folder, loadPlaywright, madeUp, openPage, picture, replied, say, Server, Skip, writeText} from './page_tools.mjs';
 
 const [program, packages, ...words] = [...process.argv.slice(2, 4).map(path => resolve(path)), ...process.argv.slice(4)];
@@ -632,11 +633,11 @@ async function main() {
     browser = await playwright.chromium.launch({executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
         '--disable-background-networking', '--disable-component-update', '--disable-sync']});
     const counts = {passed: 0, failed: 0, skipped: 0};
-    for (const [name, run] of Object.entries(cases)) {
+    for (const [name, run] of Object.entries({...cases, ...hostileCases})) {
         if (words.length && !words.some(word => name.includes(word))) continue;
         const began = Date.now();
         try {
-            await run();
+            await run({browser, server});
             counts.passed++;
             console.log(`ok      ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
         } catch (error) {
