@@ -25,7 +25,7 @@ enum {
 /* What a search may take, about a second each: bytes that words are looked for in, all words
  * together, and steps of expressions. */
 #define MOST_BYTES ((uint64_t)4 << 30)
-#define MOST_STEPS ((uint64_t)64 << 20)
+#define MOST_STEPS ((uint64_t)32 << 20)
 
 typedef struct mark {
     int line;
@@ -222,45 +222,52 @@ static void append_string(pith_buffer *out, const json_t *text) {
         pith_buffer_append(out, json_string_value(text), json_string_length(text));
 }
 
-/* What was said before a cut and what follows it, joined by `between`. tail: what was said so far,
- * of which the end is kept. */
-static void append_border(pith_buffer *out, pith_buffer *tail, const char *between,
-                          const pith_buffer *said) {
-    size_t head = said->size < BORDER ? said->size : BORDER;
-    bool is_first = tail->size == 0;
-    if (!is_first) pith_buffer_append_text(tail, between);
-    pith_buffer_append(tail, said->data ? said->data : "", head);
-    if (!is_first && !tail->failed) append_text(out, tail->data, tail->size);
-    if (said->size > head) {
-        pith_buffer_reset(tail);
-        pith_buffer_append(tail, said->data + said->size - BORDER, BORDER);
-    } else if (tail->size > BORDER) {
-        memmove(tail->data, tail->data + tail->size - BORDER, BORDER);
-        tail->size = BORDER;
+/* Of a long message only the beginning and the end lie at a cut. */
+static void append_said(pith_buffer *out, const char *between, const pith_buffer *said) {
+    if (out->size > 0) pith_buffer_append_text(out, between);
+    if (said->size <= 2 * BORDER) {
+        pith_buffer_append(out, said->data, said->size);
+        return;
     }
-    if (tail->failed) out->failed = true;
+    pith_buffer_append(out, said->data, BORDER);
+    pith_buffer_append_text(out, "\n");
+    pith_buffer_append(out, said->data + said->size - BORDER, BORDER);
+}
+
+/* Joins texts that were cut: those of parts as they are, those of messages with a space or none. */
+typedef struct joined_texts {
+    pith_buffer parts, messages, spaced;
+    size_t n_messages;
+} joined_texts;
+
+static void join(joined_texts *j, const json_t *item) {
+    const json_t *content = json_object_get(item, "content");
+    pith_buffer said = {0};
+    append_string(&j->parts, json_object_get(item, "text"));
+    append_string(&said, content);
+    for (size_t i = 0; i < json_array_size(content); i++)
+        append_string(&said, json_object_get(json_array_get(content, i), "text"));
+    if (said.failed) j->messages.failed = true;
+    if (said.size > 0 && !said.failed) {
+        append_said(&j->messages, "", &said);
+        append_said(&j->spaced, " ", &said);
+        j->n_messages++;
+    }
+    pith_buffer_deinit(&said);
 }
 
 /* The texts of a message may be cut into parts anywhere, and a text into messages. */
 static void append_joined(pith_buffer *out, const json_t *array) {
-    pith_buffer parts = {0}, tail = {0}, spaced = {0}, said = {0};
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *item = json_array_get(array, i), *content = json_object_get(item, "content");
-        append_string(&parts, json_object_get(item, "text"));
-        pith_buffer_reset(&said);
-        append_string(&said, content);
-        for (size_t j = 0; j < json_array_size(content); j++)
-            append_string(&said, json_object_get(json_array_get(content, j), "text"));
-        if (said.size == 0) continue;
-        append_border(out, &tail, "", &said);
-        append_border(out, &spaced, " ", &said);
+    joined_texts j = {.n_messages = 0};
+    for (size_t i = 0; i < json_array_size(array); i++) join(&j, json_array_get(array, i));
+    pith_buffer *texts[] = {&j.parts, &j.messages, &j.spaced};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        bool is_one = texts[i] != &j.parts && j.n_messages < 2; /* is there already */
+        if (texts[i]->failed) out->failed = true;
+        if (texts[i]->size > 0 && !texts[i]->failed && !is_one)
+            append_text(out, texts[i]->data, texts[i]->size);
+        pith_buffer_deinit(texts[i]);
     }
-    if (parts.failed || said.failed) out->failed = true;
-    if (parts.size > 0 && !parts.failed) append_text(out, parts.data, parts.size);
-    pith_buffer_deinit(&parts);
-    pith_buffer_deinit(&tail);
-    pith_buffer_deinit(&spaced);
-    pith_buffer_deinit(&said);
 }
 
 /* Bytes in letters, of which nobody knows what they say. */

@@ -50,6 +50,7 @@ struct pith_server {
     pith_server_counts counts;
     atomic_bool is_stopping;     /* new requests are refused */
     atomic_int n_handed;         /* exchanges that wait for their answer */
+    atomic_ullong held_bytes;    /* of large answers that are not wholly sent */
     atomic_ullong n_ids;         /* of replies given out so far: their names */
     atomic_ullong upstream_held; /* bytes of the upstream's answers that are not whole yet */
     uint64_t started_ns;

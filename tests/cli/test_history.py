@@ -413,6 +413,25 @@ def case_damaged_while_it_is_open():
         server.post("/v1/completions", {"prompt": "Once", "max_tokens": 2})
 
 
+def case_exports_that_nobody_reads():
+    """Answers that wait for clients which never read have a limit together; they are let go with their clients."""
+    with serving(name="unread") as server:
+        put(server, f"{LIST}/a", {})
+        for i in range(11):
+            say(server, "a", f"m{i}", "x" * (1 << 20))
+        before = server.metric("resident_bytes")
+        clients = [test_serve.send_raw(server, b"GET /pith/export HTTP/1.1\r\nHost: localhost\r\n\r\n") for _ in range(25)]
+        firsts = [client.recv(12) for client in clients]
+        expect(firsts.count(b"HTTP/1.1 200") >= 20 and firsts.count(b"HTTP/1.1 503") >= 1, firsts)
+        expect(server.metric("resident_bytes") - before < 900 << 20, before, server.metric("resident_bytes"))
+        for client in clients:
+            client.close()
+        end = time.monotonic() + 20
+        while server.ask("GET", "/pith/export")[0] != 200:
+            expect(time.monotonic() < end, "nothing was let go")
+            time.sleep(0.1)
+
+
 def case_held_by_another_program():
     """A file that another program holds makes history wait, and nobody else."""
     path = file_name("held")

@@ -95,6 +95,7 @@ async function open(id, message) {
     sidebar.setOpen(false);
     if (message && conversation.messages.has(message)) {
         conversation.show(message);
+        messages.reveal(message);
         render();
         const article = document.querySelector(`[data-id="${message}"]`);
         messages.isAtEnd = false;

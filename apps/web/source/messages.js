@@ -5,6 +5,7 @@ import {showMarkdown} from './markdown.js';
 import {facts} from './server.js';
 import {endOf, language, t} from './texts.js';
 
+const SHOWN = 200; // messages at once; earlier ones are asked for
 const LEAST_MS = 60; // between two drawings of a reply that is being streamed
 
 /** Calls of a reply: name and arguments. */
@@ -42,13 +43,30 @@ export class Messages {
 
     /** All of it; articles of messages that are as before stay. */
     show(conversation, streamed = null) {
-        if (this.conversation !== conversation) this.shown.clear(), this.made.clear();
+        if (this.conversation !== conversation) this.shown.clear(), this.made.clear(), this.most = SHOWN;
         this.conversation = conversation;
-        const path = conversation.path();
+        const path = conversation.path(), hidden = Math.max(0, path.length - this.most);
         this.streaming = null;
-        this.place.replaceChildren(...path.map(message => this.article(message, message === streamed)));
+        this.place.replaceChildren(...path.slice(hidden).map(message => this.article(message, message === streamed)));
+        if (hidden) this.place.prepend(make('button', {type: 'button', className: 'wide quiet', on: {click: () => this.showEarlier()}}, t('earlierMessages', hidden)));
         if (!path.length) this.place.append(this.welcome());
         if (this.isAtEnd) this.toEnd();
+    }
+
+    /** What was looked at stays where it is. */
+    showEarlier() {
+        const below = this.log.scrollHeight - this.log.scrollTop;
+        this.most += SHOWN;
+        this.isAtEnd = false;
+        this.show(this.conversation, this.streaming?.message);
+        this.log.scrollTop = this.log.scrollHeight - below;
+        (this.place.querySelector('button.wide') || this.log).focus({preventScroll: true});
+    }
+
+    /** The next show() has this message among those that it shows. */
+    reveal(message) {
+        const path = this.conversation.path();
+        this.most = Math.max(this.most, path.length - path.findIndex(({id}) => id === message));
     }
 
     toEnd() {
