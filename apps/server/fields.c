@@ -15,6 +15,8 @@
 /* ---- JSON text ---- */
 
 json_t *pith_json_text(const char *text, size_t size) {
+    json_t *right = json_stringn(text, size); /* NULL: it is no UTF-8, or memory is short */
+    if (right) return right;
     pith_buffer clean = {0};
     for (size_t at = 0; at < size;) {
         uint32_t code;

@@ -225,6 +225,13 @@ static enum MHD_Result refuse_size(pith_exchange *e) {
     return refuse(e, 413, "too_large", text);
 }
 
+/* What a page of another site includes: an image, a script, a frame. */
+static bool is_included(pith_exchange *e) {
+    return !pith_guard_site(pith_exchange_header(e, "Sec-Fetch-Site"),
+                            pith_exchange_header(e, "Sec-Fetch-Mode"),
+                            pith_exchange_header(e, "Sec-Fetch-Dest"));
+}
+
 /* The head is there. */
 static enum MHD_Result begin(pith_http *http, pith_exchange *e) {
     const pith_server_options *o = options_of(http);
@@ -235,7 +242,7 @@ static enum MHD_Result begin(pith_http *http, pith_exchange *e) {
         return refuse(e, 403, "host",
                       "the Host header names no address of this server: use its address, localhost "
                       "or the name given with --host");
-    if (origin && !pith_guard_origin(o, origin, host))
+    if (origin ? !pith_guard_origin(o, origin, host) : is_included(e))
         return refuse(e, 403, "origin",
                       "this origin may not ask; --cors ORIGIN lists those that may");
     if (origin) {

@@ -380,7 +380,7 @@ def case_anthropic_s_fields_are_heeded_or_named():
         user = {"role": "user", "content": "x"}
         for body, word in (
                 (claude("x", frobnicate=1), "frobnicate"), ({k: v for k, v in claude("x").items() if k != "max_tokens"}, "max_tokens"), (claude("x", max_tokens=0), "max_tokens"),
-                (claude("x", messages=[]), "messages"), (claude("x", messages=[dict(user, role="system")]), "messages[0].role"), (claude("x", messages=[dict(user, x=1)]), "messages[0].x"),
+                (claude("x", messages=[]), "messages"), (claude("x", messages=[dict(user, role="tool")]), "messages[0].role"), (claude("x", messages=[dict(user, x=1)]), "messages[0].x"),
                 (claude("x", messages=[user, {"role": "assistant", "content": "go on"}]), "messages"), (claude("x", messages=[{"role": "user", "content": []}]), "messages"),
                 (claude([{"type": "image", "source": {}}]), "messages[0].content[0].type"), (claude([{"type": "tool_use", "id": "a", "name": "b", "input": {}}]), "messages[0].content[0].type"),
                 (claude([{"type": "tool_result", "content": "x"}]), "messages[0].content[0].tool_use_id"), (claude("x", system=3), "system"),

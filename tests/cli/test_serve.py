@@ -422,6 +422,18 @@ def case_other_hosts_and_origins_are_refused():
         expect(server.ask("OPTIONS", CHAT, headers={"Host": own, "Origin": "https://evil.example"})[0] == 403)
 
 
+def case_what_a_page_of_another_site_includes_is_refused():
+    """Images, scripts and frames have no Origin; browsers say whose they are."""
+    fetch = lambda site, mode, dest: {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
+    with serving() as server:
+        for headers, status in ((fetch("cross-site", "no-cors", "image"), 403), (fetch("same-site", "no-cors", "script"), 403),
+                                (fetch("cross-site", "navigate", "iframe"), 403), (fetch("cross-site", "navigate", "document"), 200),
+                                (fetch("same-origin", "cors", "empty"), 200), (fetch("none", "navigate", "document"), 200), (fetch("", "", ""), 403)):
+            for path in ("/v1/models", "/v1/adapters", "/health"):
+                got, _, text = server.ask("GET", path, headers=headers)
+                expect(got == status or (path == "/health" and got == 503), path, headers, got, text)
+
+
 # ---- Clients that misbehave -----------------------------------------------------------------------------------------------------------
 
 def send_raw(server, data, timeout=60):
@@ -783,6 +795,35 @@ def case_tokens_of_a_large_text_take_little_memory():
         expect(len(ids) >= 200000 and "piece" in ids[0], len(ids))
         expect(resident() - before < 250, before, resident())
         expect(server.post("/tokenize", {"content": "x" * 1100000}, 400)["error"]["code"] == "too_large")
+
+
+def case_models_come_and_go_with_their_files():
+    """A removed file is no model any more, and one that lies elsewhere now (another snapshot of the hub's cache) is found there."""
+    home = tempfile.mkdtemp(dir=FOLDER)
+    name, hub = "hf:user/repo:Q4_K_M", os.path.join(home, "hub")
+
+    def place(snapshot):
+        path = os.path.join(hub, "models--user--repo", "snapshots", snapshot, "guest-Q4_K_M.gguf")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.copyfile(tiny_model(), path)
+        return path
+    with serving("--idle-unload", 1, env={"PITH_HOME": home, "HF_HUB_CACHE": hub}) as server:
+        names = lambda: [m["id"] for m in json.loads(server.get("/v1/models"))["data"]]
+        expect(name not in names(), names())
+        server.post(PLAIN, plain("x", model=name, max_tokens=1), 404)
+        path = place("a" * 40)
+        expect(name in names(), names())
+        os.unlink(path)
+        expect(name not in names(), "a removed model is listed", names())
+        expect(server.post(PLAIN, plain("x", model=name, max_tokens=1), 404)["error"]["code"] == "model_not_found")
+        path = place("a" * 40)
+        server.post(PLAIN, plain("x", model=name, max_tokens=1))
+        os.unlink(path)
+        expect(name in names(), "it is in memory", names())
+        server.wait_for("model_unloads_total", lambda n: n >= 1)
+        expect(name not in names(), names())
+        place("b" * 40)
+        expect(server.post(PLAIN, plain("x", model=name, max_tokens=1))["model"] == name)
 
 
 def case_projectors_are_no_models():

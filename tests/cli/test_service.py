@@ -91,6 +91,11 @@ def case_what_is_wrong_is_named_with_its_place():
     expect("none.json" in run("serve", "--config", "none.json", code=1).stderr.decode())
 
 
+def case_a_file_of_any_editor_is_read():
+    shown = effective("--config", config_file('\ufeff{\r\n\t"port": 7,\r\n\t"cors": ["https://a.example"]\r\n}\r\n'))
+    expect(shown["config"]["port"] == 7 and shown["from"]["cors"].endswith(":3"), shown)
+
+
 def case_keys_are_not_shown():
     secret = "correct-horse-battery-staple"
     shown = run("serve", "--print-config", "--upstream", "http://h/v1", "--upstream-model", "m", "--upstream-key-env", "MY_KEY", "--route", "local-first",

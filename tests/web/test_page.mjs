@@ -4,6 +4,7 @@
 // Ends with "N passed, N failed, N skipped". PITH_PAGE_PICTURES names a folder for pictures to look at.
 import {existsSync, readFileSync, rmSync} from 'node:fs';
 import {join, resolve} from 'node:path';
+import {hostileCases} from './hostile_cases.mjs';
 import {eventStream, expect, findChromium, folder, loadPlaywright, madeUp, openPage, picture, replied, say, Server, Skip, writeText} from './page_tools.mjs';
 
 const [program, packages, ...words] = [...process.argv.slice(2, 4).map(path => resolve(path)), ...process.argv.slice(4)];
@@ -262,6 +263,27 @@ const cases = {
         await settings(page, () => page.locator('#language').selectOption('zh'));
         const names = await page.locator('#adapter option').allInnerTexts();
         expect(names.join() === '适配器：服务器默认,不用适配器,legal' && await page.locator('#adapter').inputValue() === '=legal', names);
+        await close();
+    },
+
+    async upstream_model() {
+        const {page, close} = await openPage(browser, server);
+        const bodies = await madeUp(page, eventStream(['from afar']));
+        const big = {id: 'big', object: 'model', owned_by: 'upstream', status: 'upstream'};
+        await page.route('**/v1/models', async route => {
+            const json = await (await route.fetch()).json();
+            await route.fulfill({json: {...json, data: [...json.data, big]}});
+        });
+        await page.route('**/v1/models/big', route => route.fulfill({json: big}));
+        await page.reload();
+        await page.locator('body[data-ready]').waitFor();
+        await page.locator('#model').selectOption({label: 'big (answered elsewhere)'});
+        await page.locator('#files').setInputFiles({name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('Room seven.')});
+        await page.locator('#documents li').waitFor();
+        await say(page, 'Which room?');
+        await page.locator('article.assistant').waitFor();
+        await replied(page);
+        expect(bodies[0].model === 'big' && bodies[0].messages[0].content.includes('Room seven.'), bodies[0]);
         await close();
     },
 
@@ -614,11 +636,11 @@ async function main() {
     browser = await playwright.chromium.launch({executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
         '--disable-background-networking', '--disable-component-update', '--disable-sync']});
     const counts = {passed: 0, failed: 0, skipped: 0};
-    for (const [name, run] of Object.entries(cases)) {
+    for (const [name, run] of Object.entries({...cases, ...hostileCases})) {
         if (words.length && !words.some(word => name.includes(word))) continue;
         const began = Date.now();
         try {
-            await run();
+            await run({browser, server});
             counts.passed++;
             console.log(`ok      ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
         } catch (error) {

@@ -1,5 +1,6 @@
 // The history on the server. Where it keeps nothing, or fails, the page goes on with what it has in memory and says so.
 import {getJson, postJson, request} from './server.js';
+import {t} from './texts.js';
 
 const pathOf = conversation => `/pith/conversations/${conversation.id}`;
 const OUTLIVES = 20000; // characters of a body that may be sent while the page goes away; browsers take 64 KiB for all together
@@ -47,7 +48,9 @@ export class History {
                 this.onTrouble('');
                 return true;
             } catch (error) {
-                this.onTrouble(error.message);
+                const isGone = error.status === 404; // deleted in another tab
+                if (isGone && method === 'DELETE') return true;
+                this.onTrouble(isGone ? t('goneChat') : error.message);
                 return false;
             }
         };
