@@ -47,6 +47,18 @@ void pith_chat_copy_text(pith_fields *f, const char *key, const char *as, json_t
     if (pith_fields_text(f, key, &text)) pith_fields_set(f, out, as, json_string(text));
 }
 
+void pith_chat_convert_calls(pith_fields *message, json_t *calls, pith_chat_convert_call *convert,
+                             json_t *out) {
+    json_t *converted, *call;
+    size_t i;
+    if (!calls) return;
+    converted = json_array();
+    json_array_foreach(calls, i, call) {
+        convert(message, call, i, converted);
+    }
+    pith_fields_set(message, out, "tool_calls", converted);
+}
+
 void pith_chat_read_effort(pith_fields *f, const char *key, const char *path, json_t **more,
                            pith_job_request *job) {
     static const char *const efforts[] = {"none", "minimal", "low", "medium",

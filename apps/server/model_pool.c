@@ -432,8 +432,12 @@ void pith_models_start(pith_models *m) {
 void pith_models_free(pith_models *m) {
     if (!m) return;
     pith_models_cancel(m);
+    /* A model may be taking out another: that is over before any of them goes. */
+    pthread_mutex_lock(&m->lock);
+    while (m->n_leaving > 0) pthread_cond_wait(&m->changed, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+    for (size_t i = 0; i < m->n; i++) pith_engine_thread_free(m->items[i]->thread);
     for (size_t i = 0; i < m->n; i++) {
-        pith_engine_thread_free(m->items[i]->thread);
         pith_free(m->items[i]->name);
         pith_free(m->items[i]->path);
         pith_free(m->items[i]);

@@ -43,6 +43,7 @@ struct pith_models {
     size_t n;
     uint64_t limit, taken;       /* bytes */
     int n_waiting;               /* loads that wait for room */
+    int n_leaving;               /* models being taken out */
     uint64_t n_scans, last_scan; /* looks for files: begun, and the last of those that ended */
     pith_exchange *parked;
     atomic_bool is_cancelled;

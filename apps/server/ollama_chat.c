@@ -152,6 +152,8 @@ static bool read_generate(pith_fields *f, pith_server *server, pith_answer_reque
     pith_ollama_read_shared(f, server, out, &more);
     if (is_raw && system[0])
         pith_fields_wrong(f, "system", "invalid_value", "needs a template: not with raw");
+    if (is_raw && out->job.thinking == PITH_THINKING_WANTED)
+        pith_fields_wrong(f, "think", "invalid_value", "needs a template: not with raw");
     out->only_loads = prompt[0] == 0;
     out->job.text = prompt;
     out->job.text_size = strlen(prompt);

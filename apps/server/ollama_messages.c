@@ -36,8 +36,7 @@ static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *
     static const char *const roles[] = {"system", "user", "assistant", "tool", NULL};
     char path[PITH_FIELDS_PATH];
     const char *role = "", *content = "";
-    json_t *calls = NULL, *call, *images = NULL;
-    size_t i;
+    json_t *calls = NULL, *images = NULL;
     pith_fields in;
     snprintf(path, sizeof path, "messages[%zu]", at);
     if (!pith_fields_enter(f, message, path, &in)) return;
@@ -50,11 +49,7 @@ static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *
     pith_chat_copy_text(&in, "thinking", "reasoning_content", out);
     pith_chat_copy_text(&in, "tool_name", "name", out);
     pith_chat_copy_text(&in, "tool_call_id", "tool_call_id", out);
-    json_t *converted = calls ? json_array() : NULL;
-    json_array_foreach(calls, i, call) {
-        convert_call(&in, call, i, converted);
-    }
-    if (converted) pith_fields_set(&in, out, "tool_calls", converted);
+    pith_chat_convert_calls(&in, calls, convert_call, out);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
     pith_fields_append(f, list, out);

@@ -89,8 +89,7 @@ static void read_sent_back(pith_fields *in) {
 static void convert_message(pith_fields *f, json_t *message, const char *path, json_t *list) {
     static const char *const roles[] = {"system", "developer", "user", "assistant", "tool", NULL};
     const char *role = "";
-    json_t *calls = NULL, *call, *out;
-    size_t i;
+    json_t *calls = NULL, *out;
     pith_fields in;
     if (!pith_fields_enter(f, message, path, &in)) return;
     if (pith_fields_require(&in, "role")) pith_fields_choice(&in, "role", roles, &role);
@@ -102,11 +101,7 @@ static void convert_message(pith_fields *f, json_t *message, const char *path, j
     if (strcmp(role, "tool") == 0) pith_chat_copy_text(&in, "tool_call_id", "tool_call_id", out);
     if (is_assistant) pith_chat_copy_text(&in, "reasoning_content", "reasoning_content", out);
     if (is_assistant) read_sent_back(&in);
-    json_t *converted = calls ? json_array() : NULL;
-    json_array_foreach(calls, i, call) {
-        convert_call(&in, call, i, converted);
-    }
-    if (converted) pith_fields_set(&in, out, "tool_calls", converted);
+    pith_chat_convert_calls(&in, calls, convert_call, out);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
     pith_fields_append(f, list, out);

@@ -119,9 +119,12 @@ static bool add_word(pith_marks *m, pith_span line) {
     at->word = folded.failed ? NULL : pith_copy_text(folded.data ? folded.data : "", folded.size);
     at->size = folded.size;
     pith_buffer_deinit(&folded);
-    if (at->word && at->size > 0) m->n++;
-    if (at->word && at->size == 0) pith_free(at->word);
-    return at->word != NULL;
+    if (!at->word) return false;
+    if (at->size > 0)
+        m->n++;
+    else
+        pith_free(at->word); /* invisible characters alone */
+    return true;
 }
 
 static bool add_expression(pith_marks *m, const char *text, const char *name, pith_error *error) {

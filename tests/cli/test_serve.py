@@ -21,7 +21,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
-from case_runner import MODELS, ROOT, Skip, default_model, expect, run_cases
+from case_runner import MODELS, ROOT, Skip, default_model, expect, given_program, run_cases
 
 TEMPLATE = ("{% for m in messages %}<s>{{ m.role }}:{{ m.content }}</s>\n{% endfor %}"
             "{% if tools %}{{ tools | tojson }}{% endif %}<s>assistant:")
@@ -951,9 +951,7 @@ def case_the_official_client_works():
 def program_of(usage, at=1):
     """The program named by the command line's first word, of `at` words that must be there; ends the script where it has no server."""
     global PROGRAM
-    if len(sys.argv) <= at:
-        sys.exit(usage)
-    PROGRAM = os.path.abspath(sys.argv[1])
+    PROGRAM = given_program(usage, at)
     run = subprocess.run([*WRAPPER, PROGRAM, "serve"], capture_output=True, timeout=60, check=False, env=dict(os.environ, PITH_API_KEY="short"))
     if b"no server" in run.stderr:
         print("0 passed, 0 failed, 1 skipped: this build has no server")

@@ -260,6 +260,9 @@ const cases = {
         await say(page, 'hello');
         await replied(page);
         expect(JSON.stringify(bodies[0].lora) === '[{"id":"legal","scale":1}]', bodies[0]);
+        await settings(page, () => page.locator('#language').selectOption('zh'));
+        const names = await page.locator('#adapter option').allInnerTexts();
+        expect(names.join() === '适配器：服务器默认,不用适配器,legal' && await page.locator('#adapter').inputValue() === '=legal', names);
         await close();
     },
 

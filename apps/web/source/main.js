@@ -132,7 +132,7 @@ async function saveHead() {
 
 // ---- Saying something ----
 
-/** Adds the message and has it answered. */
+/** Adds the message and has it answered; false when it was not said. */
 async function say(parent, text, papers) {
     if (papers.length) {
         const mine = conversation;
@@ -250,9 +250,8 @@ function fillChoice(place, items, chosen) {
 
 async function refreshModels() {
     try {
-        const {data} = await getJson('/v1/models');
-        const notes = new Map([['absent', t('absent')], ['upstream', t('upstream')]]);
-        fillChoice($('model'), data.map(({id, status}) => ({value: id, text: notes.has(status) ? `${id} (${notes.get(status)})` : id})), conversation.settings.model);
+        const {data} = await getJson('/v1/models'), states = {absent: t('absent'), upstream: t('upstream')};
+        fillChoice($('model'), data.map(({id, status}) => ({value: id, text: states[status] ? `${id} (${states[status]})` : id})), conversation.settings.model);
         conversation.settings.model = $('model').value;
     } catch (error) {
         notice(error.message);
@@ -260,11 +259,15 @@ async function refreshModels() {
 }
 
 /** Values: '' as the server was started, 'none', or '=' and an adapter's name. */
+function showAdapters(names) {
+    const own = names.map(name => ({value: `=${name}`, text: name}));
+    fillChoice($('adapter'), [{value: '', text: t('defaultAdapter')}, {value: 'none', text: t('noAdapter')}, ...own], conversation.settings.adapter);
+}
+
 async function refreshAdapters() {
     const {data} = await getJson('/v1/adapters').catch(() => ({data: []}));
     $('adapter').hidden = !data.length;
-    const own = data.map(({id}) => ({value: `=${id}`, text: id}));
-    fillChoice($('adapter'), [{value: '', text: t('defaultAdapter')}, {value: 'none', text: t('noAdapter')}, ...own], conversation.settings.adapter);
+    showAdapters(data.map(({id}) => id));
 }
 
 // ---- Files ----
@@ -273,7 +276,7 @@ async function attach(files) {
     for (const file of files) {
         $('state').textContent = t('checking');
         try {
-            await documents.add(file, conversation, conversation.settings.model);
+            await documents.add(file, conversation);
             notice('');
         } catch (error) {
             notice(error.message);
@@ -334,7 +337,7 @@ function choose(name, value, apply) {
 function applyLanguage(name) {
     setLanguage(name);
     $('kept').textContent = history.isKept || !history.note ? '' : history.note;
-    fillChoice($('adapter'), [...$('adapter').options].map(({value, text}) => ({value, text: {'': t('defaultAdapter'), none: t('noAdapter')}[value] ?? text})));
+    showAdapters([...$('adapter').options].filter(({value}) => value[0] === '=').map(({text}) => text));
     account.show();
     documents.show();
     render();

@@ -62,10 +62,6 @@ export class Conversation {
         this.branches.set(message.parent, this.siblings(message).filter(other => other !== message));
         if (this.leaf === id) this.leaf = message.parent;
     }
-
-    lastUsed() {
-        return this.path().reverse().find(message => message.role === 'assistant');
-    }
 }
 
 /** The beginning of a text as a title. */
