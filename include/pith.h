@@ -14,6 +14,8 @@
  *   defaults, and zero in any field means its default. Passing NULL for options means all defaults.
  * - Text is UTF-8. Sizes are in bytes unless a name says otherwise. Pointers returned by a `const`
  *   getter belong to the object and live as long as it does.
+ * - What a function puts into `out` is released by the caller with the ..._free or ..._close of its
+ *   type. All of these allow NULL.
  * - Objects may be used by one thread at a time, except where a function says otherwise. Different
  *   objects may be used by different threads; a pith_model is immutable and may be shared.
  * - An engine has threads, which a child process made by fork() does not get: there it may be
@@ -107,7 +109,7 @@ typedef struct pith_file_tensor {
 
 /* path: a file, or the first of a split model (NAME-00001-of-00003.gguf), which opens them all. */
 PITH_API pith_status pith_file_open(const char *path, pith_file **out, pith_error *error);
-PITH_API void pith_file_close(pith_file *file); /* NULL is allowed */
+PITH_API void pith_file_close(pith_file *file);
 PITH_API pith_file_summary pith_file_summarize(const pith_file *file);
 PITH_API const char *pith_file_key(const pith_file *file, uint64_t index); /* NULL past the end */
 /* "u32", "str", "arr[str]". */
@@ -181,10 +183,12 @@ PITH_API pith_status pith_model_open_descriptor(int descriptor, uint64_t offset,
 PITH_API pith_status pith_model_open_memory(const void *data, uint64_t size,
                                             const pith_model_options *options, pith_model **out,
                                             pith_error *error);
+/* The file's bytes come from functions: `reader` is copied, what it leads to must stay until the
+ * model is closed. */
 PITH_API pith_status pith_model_open_reader(const pith_reader *reader,
                                             const pith_model_options *options, pith_model **out,
                                             pith_error *error);
-/* NULL is allowed; engines of it must be freed first. */
+/* Engines, adapters, detokenizers and messages of it must be freed first. */
 PITH_API void pith_model_close(pith_model *model);
 PITH_API pith_model_info pith_model_describe(const pith_model *model);
 
@@ -313,7 +317,7 @@ PITH_API pith_status pith_engine_bytes(const pith_model *model, const pith_engin
                                        uint64_t *bytes, pith_error *error);
 PITH_API pith_status pith_engine_new(const pith_model *model, const pith_engine_options *options,
                                      pith_engine **out, pith_error *error);
-/* NULL is allowed; its sessions must be freed first. */
+/* Its sessions must be freed first. */
 PITH_API void pith_engine_free(pith_engine *engine);
 
 typedef struct pith_engine_info {
@@ -329,7 +333,9 @@ typedef struct pith_engine_info {
 } pith_engine_info;
 PITH_API pith_engine_info pith_engine_describe(const pith_engine *engine);
 
+/* An empty one. PITH_ERROR_LIMIT when there are n_sessions of the engine. */
 PITH_API pith_status pith_session_new(pith_engine *engine, pith_session **out, pith_error *error);
+/* A reply that it makes is done then, with PITH_ERROR_CANCELLED, and is still to be freed. */
 PITH_API void pith_session_free(pith_session *session);
 /* Appends ids and computes them. Afterwards pith_session_logits holds the row of the last one. On
  * PITH_ERROR_LIMIT (context full) nothing is appended; on PITH_ERROR_CANCELLED the session keeps
@@ -345,8 +351,9 @@ PITH_API pith_status pith_session_append_rows(pith_session *session, const int32
 /* Forgets everything from position n_keep on. The next append continues there. The logits are
  * gone. */
 PITH_API pith_status pith_session_truncate(pith_session *session, size_t n_keep, pith_error *error);
-/* A new session of the same engine with the first n_keep tokens of this one. Memory of the KV cache
- * is shared until one of them writes. */
+/* A new session of the same engine with the first n_keep tokens (at most its length) and the
+ * adapters of this one. Memory of the KV cache is shared until one of them writes. PITH_ERROR_LIMIT
+ * as for pith_session_new. */
 PITH_API pith_status pith_session_fork(const pith_session *session, size_t n_keep,
                                        pith_session **out, pith_error *error);
 PITH_API size_t pith_session_length(const pith_session *session);      /* tokens held */
@@ -415,8 +422,8 @@ typedef struct pith_adapter_info {
 PITH_API pith_status pith_adapter_open(const pith_model *model, const char *path,
                                        const pith_adapter_options *options, pith_adapter **out,
                                        pith_error *error);
-/* NULL is allowed. Sessions that use it keep it until they take others or are freed; the model must
- * be closed after that. */
+/* Sessions that use it keep it until they take others or are freed; the model must be closed after
+ * that. */
 PITH_API void pith_adapter_free(pith_adapter *adapter);
 PITH_API pith_adapter_info pith_adapter_describe(const pith_adapter *adapter);
 /* What the session is computed with from now on: for each adapter its scale times what it adds, in
@@ -509,6 +516,7 @@ typedef struct pith_sampler_options {
     const char *order;
 } pith_sampler_options;
 
+/* The model is read here only. PITH_ERROR_ARGUMENT names the option that is not allowed. */
 PITH_API pith_status pith_sampler_new(const pith_model *model, const pith_sampler_options *options,
                                       pith_sampler **out, pith_error *error);
 /* The same options and the same memory of tokens, with random numbers from `seed`: one for each of
@@ -521,10 +529,10 @@ PITH_API void pith_sampler_free(pith_sampler *sampler);
 PITH_API int32_t pith_sampler_next(pith_sampler *sampler, const float *logits);
 /* Tells the sampler about tokens it did not draw (a prompt), for penalties and DRY. */
 PITH_API void pith_sampler_accept(pith_sampler *sampler, const int32_t *ids, size_t n_ids);
+enum { PITH_SAMPLER_MAX_REWIND = 1024 };
 /* Forgets the last n tokens, drawn or accepted: the next draw is as if they had not been, but for
  * its random number, which is a new one. Tokens can be taken back as far as there are, at most
  * PITH_SAMPLER_MAX_REWIND in a row; otherwise false, and nothing is changed. */
-enum { PITH_SAMPLER_MAX_REWIND = 1024 };
 PITH_API bool pith_sampler_rewind(pith_sampler *sampler, size_t n);
 /* The distribution that the next token would be drawn from, after all stages: ids in order with
  * their probabilities, all above 0. Writes at most capacity of them and returns how many there are
@@ -573,7 +581,7 @@ typedef enum pith_grammar_kind {
 PITH_API pith_status pith_grammar_new(const pith_model *model, pith_grammar_kind kind,
                                       const char *text, size_t size, pith_grammar **out,
                                       pith_error *error);
-PITH_API void pith_grammar_free(pith_grammar *grammar); /* NULL is allowed */
+PITH_API void pith_grammar_free(pith_grammar *grammar);
 
 /* ---- Tools ---------------------------------------------------------------------------------- */
 
@@ -646,7 +654,7 @@ typedef struct pith_message_part {
 /* options: format and in_thought count. The model must live as long. */
 PITH_API pith_status pith_message_new(const pith_model *model, const pith_tool_options *options,
                                       pith_message **out, pith_error *error);
-PITH_API void pith_message_free(pith_message *message); /* NULL is allowed */
+PITH_API void pith_message_free(pith_message *message);
 /* What on_text was given, with show_control on; part may be NULL. */
 PITH_API pith_status pith_message_push(pith_message *message, int32_t id, const char *text,
                                        size_t size, pith_message_part *part, pith_error *error);
@@ -806,7 +814,7 @@ PITH_API pith_status pith_reply_new(pith_session *session, pith_sampler *sampler
                                     const int32_t *prompt, size_t n_prompt,
                                     const pith_generate_options *options, pith_reply **out,
                                     pith_error *error);
-/* Also before it is made: the session keeps what there is. NULL is allowed. */
+/* Also before it is made: the session keeps what there is. */
 PITH_API void pith_reply_free(pith_reply *reply);
 PITH_API bool pith_reply_is_done(const pith_reply *reply);
 /* What there is so far; its status once it is done. */

@@ -3,6 +3,7 @@
  * folders of others are searched only when the first two are not meant. */
 #include "base/memory.h"
 #include "pith/models.h"
+#include "pith/near_word.h"
 
 #include <errno.h>
 #include <string.h>
@@ -34,13 +35,24 @@ static void fail_choices(const pith_cli_found_list *list, const char *name, cons
     pith_buffer_deinit(&text);
 }
 
-static void fail_unknown(const char *name, const char *folder, pith_error *error) {
+/* folder may be NULL: there is none. */
+static void fail_unknown(const pith_cli_found_list *list, const char *name, const char *folder,
+                         pith_error *error) {
+    pith_cli_near near;
+    pith_cli_near_init(&near, name, strlen(name));
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].origin != PITH_CLI_ORIGIN_PARTIAL)
+            pith_cli_near_offer(&near, list->items[i].name);
     bool may_pull = pith_cli_is_hub_name(name) || pith_cli_catalogue_find(name);
     if (may_pull)
         pith_fail(error, PITH_ERROR_NOT_FOUND,
                   "%.100s is not on this machine; `pith pull %.100s` fetches it", name, name);
     else if (strchr(name, '/'))
         pith_fail(error, PITH_ERROR_NOT_FOUND, "there is no file %s", name);
+    else if (near.best)
+        pith_fail(error, PITH_ERROR_NOT_FOUND,
+                  "there is no model '%.80s'; did you mean %.80s? (`pith list` shows all)", name,
+                  near.best);
     else
         pith_fail(error, PITH_ERROR_NOT_FOUND,
                   "there is no model '%s': neither a file here nor in %s (`pith list` shows them)",
@@ -60,7 +72,7 @@ static char *find_by_name(const char *name, const char *folder, pith_error *erro
     else if (!found && n > 1)
         fail_choices(&list, name, choices, n, error);
     else if (!found)
-        fail_unknown(name, folder, error);
+        fail_unknown(&list, name, folder, error);
     pith_cli_found_deinit(&list);
     return path;
 }

@@ -222,9 +222,8 @@ void pith_cli_machine_print(const pith_cli_machine *m, int32_t usual) {
         printf("  %4d         reads %6.1f GB/s, multiplies %7.1f GMAC/s\n",
                (int)p->rates[i].n_threads, p->rates[i].bandwidth * 1e-9,
                p->rates[i].int8_macs * 1e-9);
-    printf(
-        "enough         %d to multiply and %d to read within 3 %% of the best, after %d look%s%s\n",
-        (int)p->n_threads, (int)p->decode_threads, (int)m->n_looks, m->n_looks == 1 ? "" : "s",
-        pith_cli_machine_wants_look(m) ? "; fewer than usual are used after 3" : "");
+    printf("enough         %d to multiply, %d to read: within 3 %% of the best (%d look%s%s)\n",
+           (int)p->n_threads, (int)p->decode_threads, (int)m->n_looks, m->n_looks == 1 ? "" : "s",
+           pith_cli_machine_wants_look(m) ? "; fewer are used from 3 on" : "");
     print_speeds(m, used.n_threads);
 }

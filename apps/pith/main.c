@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * main(): names the commands and calls one. Each command lives in a file of its name; what they
  * share is cli.h. Exit codes: 0 success, 1 failure, 2 usage. Read next: run.c. */
+#include "pith/near_word.h"
 #include "pith/option_value.h"
 
 #include <string.h>
@@ -63,6 +64,16 @@ static const command_row *find_command(const char *name) {
     return NULL;
 }
 
+static int refuse_command(const char *name) {
+    pith_cli_near near;
+    pith_cli_near_init(&near, name, strlen(name));
+    for (size_t i = 0; i < N_COMMANDS; i++) pith_cli_near_offer(&near, commands[i].name);
+    fprintf(stderr, "pith: there is no command '%s'; ", name);
+    if (near.best) fprintf(stderr, "did you mean `pith %s`? ", near.best);
+    fprintf(stderr, "`pith --help` lists them\n");
+    return PITH_EXIT_USAGE;
+}
+
 int main(int argc, char **argv) {
     pith_cli_host_open(&argc, &argv);
     pith_cli_json_watch();
@@ -89,7 +100,5 @@ int main(int argc, char **argv) {
         return pith_cli_finish();
     }
     const command_row *command = find_command(name);
-    if (command) return command->run(argc - 1, argv + 1);
-    fprintf(stderr, "pith: there is no command '%s'; `pith --help` lists them\n", name);
-    return PITH_EXIT_USAGE;
+    return command ? command->run(argc - 1, argv + 1) : refuse_command(name);
 }

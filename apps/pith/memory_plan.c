@@ -39,11 +39,10 @@ static int refuse(const pith_cli_model *values, const pith_fit *fit) {
     advise(fit, &text);
     if (adapters > 0) pith_buffer_append_format(&more, " + adapters %.1f", mib(adapters));
     int code = pith_cli_fail_text(
-        "--memory allows %llu bytes, but weights %.1f + KV of %d tokens %.1f + workspace %.1f%s = "
+        "--memory allows %.1f MiB, but weights %.1f + KV of %d tokens %.1f + workspace %.1f%s = "
         "%.1f MiB are needed; %sgive more memory",
-        (unsigned long long)values->memory, mib(weights), (int)fit->n_ctx,
-        mib((double)fit->kv_bytes), mib((double)fit->workspace_bytes),
-        more.data && !more.failed ? more.data : "", mib(sum),
+        mib((double)values->memory), mib(weights), (int)fit->n_ctx, mib((double)fit->kv_bytes),
+        mib((double)fit->workspace_bytes), more.data && !more.failed ? more.data : "", mib(sum),
         text.data && !text.failed ? text.data : "");
     pith_buffer_deinit(&text);
     pith_buffer_deinit(&more);

@@ -3,6 +3,7 @@
  * wrong. `--name value`, `--name=value` and `-n value` are understood; `--` ends the options.
  * Numbers are checked whole. */
 #include "base/memory.h"
+#include "pith/near_word.h"
 #include "pith/option_value.h"
 
 #include <errno.h>
@@ -226,6 +227,16 @@ static int store(const pith_cli_command *command, const pith_cli_option *option,
     return pith_cli_usage(command, "%s", error.text);
 }
 
+static int refuse_option(const pith_cli_command *command, const char *word, size_t size) {
+    pith_cli_near near;
+    pith_cli_near_init(&near, word, size);
+    for (size_t i = 0; i < command->n_options; i++)
+        pith_cli_near_offer(&near, command->options[i].name);
+    return pith_cli_usage(command, "unknown option '%.*s'%s%s%s", (int)size, word,
+                          near.best ? "; did you mean --" : "", near.best ? near.best : "",
+                          near.best ? "?" : "");
+}
+
 /* Handles argv[*at] (an option), moving *at over its value. */
 static int take_option(const pith_cli_command *command, int argc, char **argv, int *at,
                        unsigned char *given) {
@@ -237,7 +248,7 @@ static int take_option(const pith_cli_command *command, int argc, char **argv, i
         return pith_cli_finish();
     }
     const pith_cli_option *option = find_option(command, word, size);
-    if (!option) return pith_cli_usage(command, "unknown option '%.*s'", (int)size, word);
+    if (!option) return refuse_option(command, word, size);
     if (given) given[option - command->options] = 1;
     if (option->kind == PITH_CLI_FLAG) {
         if (equals) return pith_cli_usage(command, "--%s takes no value", option->name);
@@ -275,13 +286,21 @@ int pith_cli_parse(const pith_cli_command *command, int argc, char **argv, const
     return parse(command, argc, argv, words, n_words, NULL);
 }
 
+/* A word where only options may be. */
+static int refuse_word(const pith_cli_command *command, const char *word) {
+    if (find_option(command, "--model", strlen("--model")))
+        return pith_cli_usage(command, "'%s' belongs to no option; a model is given by -m %s", word,
+                              word);
+    return pith_cli_usage(command, "'%s' belongs to no option", word);
+}
+
 int pith_cli_parse_given(const pith_cli_command *command, int argc, char **argv,
                          unsigned char *given) {
     const char **words = pith_alloc_array((size_t)argc, sizeof *words);
     if (!words) return pith_cli_fail_text("out of memory");
     int n_words = 0;
     int code = parse(command, argc, argv, words, &n_words, given);
-    if (code < 0 && n_words > 0) code = pith_cli_usage(command, "what is '%s'?", words[0]);
+    if (code < 0 && n_words > 0) code = refuse_word(command, words[0]);
     pith_free(words);
     return code;
 }

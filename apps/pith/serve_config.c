@@ -187,8 +187,10 @@ static int read_file(pith_serve_config *c) {
     const char *key;
     json_t *value;
     if (!pith_cli_read_file(c->path, FILE_LIMIT, &c->text, &error)) return pith_cli_fail(&error);
-    json_t *json =
-        json_loadb(c->text.data ? c->text.data : "", c->text.size, JSON_REJECT_DUPLICATES, &wrong);
+    pith_span text = {c->text.data ? c->text.data : "", c->text.size};
+    if (text.size >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) /* some editors put it there */
+        text = (pith_span){text.data + 3, text.size - 3};
+    json_t *json = json_loadb(text.data, text.size, JSON_REJECT_DUPLICATES, &wrong);
     if (!json) return fail_line(c, wrong.line, wrong.text);
     json_array_append_new(c->kept, json);
     if (!json_is_object(json)) return fail_line(c, 1, "the file must hold one JSON object");

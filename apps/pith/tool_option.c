@@ -50,18 +50,18 @@ int pith_cli_read_tools(const pith_cli_command *command, pith_cli_tools *values)
     take_choice(values);
     if (!pith_cli_read_text(values->file, TOOLS_LIMIT, &text, &error)) {
         pith_buffer_deinit(&text);
-        return pith_cli_fail(&error);
+        return pith_cli_fail_text("--tools: %s", error.text);
     }
     json_t *json = json_loadb(text.data ? text.data : "", text.size, JSON_ALLOW_NUL, &reason);
     pith_buffer_deinit(&text);
     if (!json)
-        return pith_cli_fail_text("%s is no JSON: line %d, column %d: %s", values->file,
+        return pith_cli_fail_text("--tools: %s is no JSON: line %d, column %d: %s", values->file,
                                   reason.line, reason.column, reason.text);
     json_t *list = json_is_object(json) ? json_object_get(json, "tools") : json;
     values->list = json_incref(list);
     json_decref(json);
     if (json_is_array(values->list)) return -1;
-    return pith_cli_fail_text("%s holds no list of tools", values->file);
+    return pith_cli_fail_text("--tools: %s holds no list of tools", values->file);
 }
 
 /* Does the prompt end where a thought has begun? */

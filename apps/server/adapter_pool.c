@@ -189,16 +189,20 @@ typedef struct listing {
 
 static bool tell(void *user, const char *name, const char *path) {
     listing *l = user;
-    const pith_server_options *o = l->served->models->server->options;
-    const pith_lora *lora = find_loaded(l->served, name);
-    pith_lora_info info = {.name = name, .is_loaded = lora != NULL};
+    pith_models *m = l->served->models;
+    const pith_server_options *o = m->server->options;
+    pith_lora_info info = {.name = name};
     (void)path;
     for (size_t i = 0; l->served->is_main && i < o->n_loras; i++)
         if (strcmp(o->loras[i].name, name) == 0) info.scale = o->loras[i].scale;
+    pthread_mutex_lock(&m->lock);
+    const pith_lora *lora = find_loaded(l->served, name);
     if (lora) {
+        info.is_loaded = true;
         info.rank = pith_adapter_describe(lora->adapter).rank;
         info.bytes = lora->bytes;
     }
+    pthread_mutex_unlock(&m->lock);
     l->each(l->user, &info);
     return true;
 }
@@ -207,10 +211,8 @@ void pith_loras_each(pith_served *served, void (*each)(void *user, const pith_lo
                      void *user) {
     const pith_server_options *o = served->models->server->options;
     listing l = {served, each, user};
-    pthread_mutex_lock(&served->models->lock);
     for (size_t i = 0; i < o->n_loras; i++) tell(&l, o->loras[i].name, o->loras[i].path);
     if (o->each_lora) o->each_lora(o->each_lora_user, tell, &l);
-    pthread_mutex_unlock(&served->models->lock);
 }
 
 /* ---- Sets ---- */

@@ -14,6 +14,7 @@ typedef struct conversion {
     json_t *names; /* of tools by the id of their calls */
     json_t *calls; /* of the message at hand, or NULL */
     pith_buffer text, thinking;
+    const char *role; /* of the message at hand, or the last one */
     bool is_assistant;
 } conversion;
 
@@ -70,7 +71,7 @@ static void read_tool_result(conversion *c, pith_fields *in) {
     bool is_error = false;
     char path[PITH_FIELDS_PATH];
     pith_buffer text = {0};
-    if (c->is_assistant)
+    if (strcmp(c->role, "user") != 0)
         pith_fields_wrong(in, "type", "invalid_value", "tool_result belongs to the user");
     if (pith_fields_require(in, "tool_use_id")) pith_fields_text(in, "tool_use_id", &id);
     pith_fields_flag(in, "is_error", &is_error);
@@ -119,11 +120,11 @@ static void read_block(conversion *c, json_t *block, const char *path) {
 
 /* ---- Messages ---- */
 
-static void end_message(conversion *c, const char *role) {
+static void end_message(conversion *c) {
     pith_fields *f = c->fields;
     bool has_text = c->text.size > 0 || c->text.failed, has_thought = c->thinking.size > 0;
     json_t *message =
-        json_pack("{s:s, s:o}", "role", role, "content", pith_fields_take(f, &c->text));
+        json_pack("{s:s, s:o}", "role", c->role, "content", pith_fields_take(f, &c->text));
     if (c->thinking.failed) pith_fields_short(f);
     if (has_thought)
         pith_fields_set(f, message, "reasoning_content", pith_fields_take(f, &c->thinking));
@@ -138,18 +139,16 @@ static void end_message(conversion *c, const char *role) {
 }
 
 static void read_message(conversion *c, json_t *message, size_t at) {
+    static const char *const roles[] = {"user", "assistant", "system", NULL};
     char path[PITH_FIELDS_PATH];
-    const char *role = "";
     json_t *block;
     size_t i;
     pith_fields in;
     snprintf(path, sizeof path, "messages[%zu]", at);
     if (!pith_fields_enter(c->fields, message, path, &in)) return;
-    if (pith_fields_require(&in, "role")) pith_fields_text(&in, "role", &role);
-    c->is_assistant = strcmp(role, "assistant") == 0;
-    if (role[0] && !c->is_assistant && strcmp(role, "user") != 0)
-        pith_fields_wrong(&in, "role", "invalid_value", "must be user or assistant, not '%.40s'",
-                          role);
+    c->role = "user";
+    if (pith_fields_require(&in, "role")) pith_fields_choice(&in, "role", roles, &c->role);
+    c->is_assistant = strcmp(c->role, "assistant") == 0;
     if (pith_fields_require(&in, "content")) (void)pith_fields_any(&in, "content");
     json_t *content = json_object_get(message, "content");
     if (json_is_string(content))
@@ -167,7 +166,7 @@ static void read_message(conversion *c, json_t *message, size_t at) {
         json_array_size(c->list) == n_before)
         pith_fields_wrong(c->fields, "messages", "invalid_value", "must not be empty: message %zu",
                           at);
-    end_message(c, c->is_assistant ? "assistant" : "user");
+    end_message(c);
 }
 
 static void read_system(conversion *c) {
@@ -206,7 +205,7 @@ static void read_tool(pith_fields *f, json_t *tool, size_t at, json_t *tools) {
     char path[PITH_FIELDS_PATH];
     const char *type = "custom", *name = "", *description = NULL;
     json_t *schema = NULL;
-    bool strict = false;
+    bool strict = false, is_deferred = false;
     pith_fields in;
     snprintf(path, sizeof path, "tools[%zu]", at);
     if (!pith_fields_enter(f, tool, path, &in)) return;
@@ -219,6 +218,9 @@ static void read_tool(pith_fields *f, json_t *tool, size_t at, json_t *tools) {
     if (pith_fields_require(&in, "input_schema")) pith_fields_object(&in, "input_schema", &schema);
     pith_fields_flag(&in, "strict", &strict);
     pith_fields_harmless(&in, "cache_control");
+    pith_fields_harmless(&in, "eager_input_streaming"); /* inputs come whole */
+    if (pith_fields_flag(&in, "defer_loading", &is_deferred) && is_deferred)
+        pith_fields_wrong(&in, "defer_loading", "unsupported", "true is not supported");
     pith_fields_close(&in);
     if (pith_fields_leave(f, &in))
         pith_chat_add_tool(

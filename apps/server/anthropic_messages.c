@@ -170,6 +170,33 @@ static void read_output(pith_fields *f, pith_answer_request *out) {
         pith_answer_hold_to_schema(out, schema, "output_config.format");
 }
 
+/* Edits that take nothing out, which some clients send always: {"edits": [{"type":
+ * "clear_thinking_...", "keep": "all"}]}. Others are refused. */
+static void read_context_edits(pith_fields *f) {
+    json_t *management = NULL, *edits = NULL, *edit;
+    pith_fields in, one;
+    size_t i;
+    if (!pith_fields_object(f, "context_management", &management)) return;
+    pith_fields_init(&in, management, "context_management");
+    pith_fields_array(&in, "edits", &edits);
+    json_array_foreach(edits, i, edit) {
+        char path[PITH_FIELDS_PATH];
+        const char *type = "", *keep = NULL;
+        snprintf(path, sizeof path, "context_management.edits[%zu]", i);
+        if (!pith_fields_enter(&in, edit, path, &one)) break;
+        if (pith_fields_require(&one, "type")) pith_fields_text(&one, "type", &type);
+        if (strncmp(type, "clear_thinking_", strlen("clear_thinking_")) != 0)
+            pith_fields_wrong(&one, "type", "unsupported", "'%.60s' is not supported", type);
+        else if (!(keep = json_string_value(pith_fields_any(&one, "keep"))) ||
+                 strcmp(keep, "all") != 0)
+            pith_fields_wrong(&one, "keep", "unsupported", "must be all: nothing is taken out");
+        pith_fields_close(&one);
+        if (!pith_fields_leave(&in, &one)) break;
+    }
+    pith_fields_close(&in);
+    pith_fields_leave(f, &in);
+}
+
 static void read_rest(pith_fields *f, pith_job_request *job) {
     json_t *metadata = NULL;
     const char *tier = "auto";
@@ -182,6 +209,7 @@ static void read_rest(pith_fields *f, pith_job_request *job) {
         pith_fields_leave(f, &in);
     }
     pith_fields_harmless(f, "cache_control"); /* beginnings of prompts are found anyhow */
+    read_context_edits(f);
     if (pith_fields_text(f, "service_tier", &tier) && strcmp(tier, "auto") != 0 &&
         strcmp(tier, "standard_only") != 0)
         pith_fields_wrong(f, "service_tier", "unsupported", "must be auto or standard_only");
@@ -245,6 +273,7 @@ void pith_handle_count_tokens(pith_exchange *exchange) {
         pith_anthropic_read_messages(&f, request);
         read_output(&f, request);
         pith_fields_harmless(&f, "cache_control");
+        read_context_edits(&f);
         if (pith_fields_close(&f))
             count(exchange, request);
         else

@@ -47,23 +47,28 @@ void pith_chat_copy_text(pith_fields *f, const char *key, const char *as, json_t
     if (pith_fields_text(f, key, &text)) pith_fields_set(f, out, as, json_string(text));
 }
 
+void pith_chat_convert_calls(pith_fields *message, json_t *calls, pith_chat_convert_call *convert,
+                             json_t *out) {
+    json_t *converted, *call;
+    size_t i;
+    if (!calls) return;
+    converted = json_array();
+    json_array_foreach(calls, i, call) {
+        convert(message, call, i, converted);
+    }
+    pith_fields_set(message, out, "tool_calls", converted);
+}
+
 void pith_chat_read_effort(pith_fields *f, const char *key, const char *path, json_t **more,
                            pith_job_request *job) {
     static const char *const efforts[] = {"none", "minimal", "low", "medium",
-                                          "high", "xhigh",   "max"};
+                                          "high", "xhigh",   "max", NULL};
     const char *effort = NULL;
-    size_t i = 0;
-    if (!pith_fields_text(f, key, &effort)) return;
-    while (i < 7 && strcmp(effort, efforts[i]) != 0) i++;
-    if (i == 7) {
-        pith_fields_wrong(f, key, "invalid_value",
-                          "must be none, minimal, low, medium, high, xhigh or max, not '%.40s'",
-                          effort);
-        return;
-    }
-    job->thinking = i > 1 ? PITH_THINKING_WANTED : PITH_THINKING_UNWANTED;
+    if (!pith_fields_choice(f, key, efforts, &effort)) return;
+    bool wanted = effort != NULL && strcmp(effort, "none") != 0 && strcmp(effort, "minimal") != 0;
+    job->thinking = wanted ? PITH_THINKING_WANTED : PITH_THINKING_UNWANTED;
     job->thinking_path = path;
     if (!*more && !(*more = json_object())) pith_fields_short(f);
-    pith_fields_set(f, *more, "enable_thinking", json_boolean(i > 1));
+    pith_fields_set(f, *more, "enable_thinking", json_boolean(wanted));
     pith_fields_set(f, *more, "reasoning_effort", json_string(effort));
 }

@@ -25,6 +25,10 @@ void pith_chat_add_call(pith_fields *fields, json_t *calls, const char *id, cons
 json_t *pith_chat_arguments(const char *text);
 /* The text at `key` becomes that at `as` of a message. */
 void pith_chat_copy_text(pith_fields *fields, const char *key, const char *as, json_t *out);
+/* A message's list of calls (NULL: it has none), each converted into one of out's "tool_calls". */
+typedef void pith_chat_convert_call(pith_fields *message, json_t *call, size_t at, json_t *calls);
+void pith_chat_convert_calls(pith_fields *message, json_t *calls, pith_chat_convert_call *convert,
+                             json_t *out);
 /* The effort at `key`: to the template as reasoning_effort and enable_thinking in `more` (made when
  * NULL), to the job as thinking. path: of the field, static. */
 void pith_chat_read_effort(pith_fields *fields, const char *key, const char *path, json_t **more,

@@ -74,8 +74,9 @@ const char *pith_chat_history_library(void) {
 
 /* ---- Errors ---- */
 
+/* A statement that runs yet is its caller's to finalize; the file is closed then. */
 static void close_database(pith_chat_history *h) {
-    (void)sqlite3_close(h->db);
+    (void)sqlite3_close_v2(h->db);
     h->db = NULL;
 }
 
@@ -137,7 +138,7 @@ int pith_chat_history_step(pith_chat_history *h, sqlite3_stmt *statement, pith_e
     int code = sqlite3_step(statement);
     if (code == SQLITE_ROW) return 1;
     if (code == SQLITE_DONE) return 0;
-    (void)sqlite3_reset(statement); /* so that the connection can be closed */
+    (void)sqlite3_reset(statement); /* ends its transaction */
     pith_chat_history_fail(h, error);
     return -1;
 }

@@ -2,8 +2,9 @@
  * The desk: a few threads that run handlers which may take a while (templates, tokens, grammars),
  * in the order in which requests came. A handler that has to wait for a model does not: it parks
  * the exchange and returns.
- * Lists have a desk of their own, so that they never wait behind long texts. What a client that has
- * left had sent is not worked on.
+ * Lists have a desk of their own, so that they never wait behind long texts, and so has the
+ * history, whose file may be slow or held by another program. What a client that has left had sent
+ * is not worked on.
  * Invariant: the desk holds an exchange from push until its handler has returned. */
 #include "base/memory.h"
 #include "server/exchange_state.h"
@@ -52,9 +53,13 @@ static void *work(void *user) {
     return NULL;
 }
 
+static pith_desk *desk_of(const pith_exchange *e) {
+    if (e->route->flags & PITH_ROUTE_HISTORY) return e->server->history_desk;
+    return e->route->flags & PITH_ROUTE_LIST ? e->server->list_desk : e->server->desk;
+}
+
 static bool push(pith_exchange *e, bool always) {
-    bool is_list = e->route->flags & PITH_ROUTE_LIST;
-    pith_desk *desk = is_list ? e->server->list_desk : e->server->desk;
+    pith_desk *desk = desk_of(e);
     pthread_mutex_lock(&desk->lock);
     bool ok = always || desk->n < desk->limit;
     if (ok) {

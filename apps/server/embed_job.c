@@ -130,7 +130,7 @@ static bool add_texts(pith_embed_job *job, const pith_embed_request *r, char pat
 
 /* ---- The request ---- */
 
-void pith_embed_start(pith_exchange *exchange, const pith_embed_request *r) {
+static void start(pith_exchange *exchange, const pith_embed_request *r) {
     pith_models *models = pith_exchange_server(exchange)->models;
     pith_served *served = NULL;
     char path[PITH_FIELDS_PATH];
@@ -162,6 +162,18 @@ void pith_embed_start(pith_exchange *exchange, const pith_embed_request *r) {
         pith_fail(&why.error, PITH_ERROR_LIMIT, "too many requests wait; try again in a moment");
     pith_job_refuse(exchange, &why);
     pith_embed_job_free(job);
+}
+
+void pith_embed_start(pith_exchange *exchange, pith_fields *fields, json_t *body,
+                      const pith_embed_request *r) {
+    if (pith_fields_close(fields)) {
+        start(exchange, r);
+    } else {
+        json_decref(r->fields);
+        pith_fields_refuse(fields, exchange);
+    }
+    json_decref(r->texts);
+    json_decref(body);
 }
 
 static bool is_all(const json_t *list, json_type type) {

@@ -32,22 +32,23 @@ struct pith_embed_job {
     pith_embed_job *next; /* in the queue */
 };
 
-/* Makes a job of the texts, which are strings, or where `takes_ids` is set lists of ids. too_long:
- * whether a text that the context does not hold is cut instead of refused. `fields` is taken over.
- * The exchange is answered in any case. */
 typedef struct pith_embed_request {
     const char *model; /* NULL: the first */
     const char *param; /* the field that the texts come from, for errors */
-    json_t *texts;     /* borrowed list */
-    bool takes_ids, cuts, keeps;
+    json_t *texts;     /* owned list of strings, or with takes_ids also of lists of ids */
+    bool takes_ids, keeps;
+    bool cuts;            /* a text that the context does not hold is cut instead of refused */
     int64_t keep_seconds; /* with keeps: pith_served_keep */
     int64_t dimensions;   /* 0: the model's */
     int64_t wanted_ctx;   /* tokens of context that were asked for; 0: the server's */
     bool has_query;       /* the first text is "query", those of `param` come after it */
-    json_t *fields;
+    json_t *fields;       /* owned: the job's */
     void (*answer)(pith_embed_job *job);
 } pith_embed_request;
-void pith_embed_start(pith_exchange *exchange, const pith_embed_request *request);
+/* Closes the fields of a body, and makes a job of the texts where nothing is wrong. Takes the body
+ * over and what the request owns. The exchange is answered in any case. */
+void pith_embed_start(pith_exchange *exchange, pith_fields *fields, json_t *body,
+                      const pith_embed_request *request);
 void pith_embed_job_free(pith_embed_job *job);
 /* "input": a string, a list of strings, or with ids a list of ids or of such lists; as a new list.
  * NULL: the fields say what is wrong. */

@@ -23,6 +23,8 @@
 #define POLLRDHUP 0
 #endif
 
+enum { LARGE_ANSWER = 1 << 20, HELD_LIMIT = 256 << 20 }; /* bytes */
+
 pith_exchange *pith_exchange_new(pith_server *server, const char *method, const char *path) {
     pith_exchange *e = pith_alloc_zero(1, sizeof *e);
     if (!e) return NULL;
@@ -49,6 +51,7 @@ void pith_exchange_retain(pith_exchange *e) {
 void pith_exchange_release(pith_exchange *e) {
     if (!e || atomic_fetch_sub(&e->n_holders, 1) != 1) return;
     if (e->claim) pith_models_drop_claim(e->server->models, e);
+    atomic_fetch_sub(&e->server->held_bytes, e->n_held);
     for (int i = 0; i < e->n_headers; i++) {
         pith_free(e->header_names[i]);
         pith_free(e->header_values[i]);
@@ -133,13 +136,28 @@ static void count_answer(pith_exchange *e, int status) {
     pith_server_counts *counts = &e->server->counts;
     atomic_fetch_add(&counts->requests, 1);
     if (status >= 400 && status < 500) atomic_fetch_add(&counts->refused, 1);
-    if (status >= 500) atomic_fetch_add(&counts->failed, 1);
+    if (status >= 500 && !e->is_gone) atomic_fetch_add(&counts->failed, 1);
     pith_server_log_line(e->server, PITH_SERVER_LOG_DEBUG, "%s %s %d %.1f ms", e->method, e->path,
                          status, (double)(pith_clock_ns() - e->begun_ns) / 1e6);
 }
 
+/* Large answers wait in memory until their clients have taken them; together they have a limit. */
+static bool may_hold(pith_exchange *e, size_t size) {
+    if (size < LARGE_ANSWER) return true;
+    e->n_held = size;
+    return atomic_fetch_add(&e->server->held_bytes, size) + size <= HELD_LIMIT;
+}
+
 void pith_exchange_reply_text(pith_exchange *e, int status, const char *type, pith_span text) {
+    static const char full[] =
+        "{\"error\":{\"message\":\"large answers wait for slow clients; try again in a moment\","
+        "\"type\":\"server_error\",\"code\":\"memory\"}}";
     pthread_mutex_lock(&e->lock);
+    if (e->phase == PITH_EXCHANGE_HANDED && !may_hold(e, text.size)) {
+        status = 503;
+        type = "application/json";
+        text = pith_span_of(full);
+    }
     if (e->phase == PITH_EXCHANGE_HANDED) {
         pith_buffer_reset(&e->out);
         pith_buffer_append(&e->out, text.data, text.size);

@@ -49,6 +49,7 @@ struct pith_exchange {
     const char *type; /* of the answer; static */
     pith_buffer out;
     size_t n_sent; /* of out */
+    size_t n_held; /* bytes of a large answer, counted in the server */
     char *header_names[PITH_EXCHANGE_HEADERS], *header_values[PITH_EXCHANGE_HEADERS];
     int n_headers;
 };

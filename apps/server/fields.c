@@ -15,6 +15,8 @@
 /* ---- JSON text ---- */
 
 json_t *pith_json_text(const char *text, size_t size) {
+    json_t *right = json_stringn(text, size); /* NULL: it is no UTF-8, or memory is short */
+    if (right) return right;
     pith_buffer clean = {0};
     for (size_t at = 0; at < size;) {
         uint32_t code;
@@ -175,6 +177,31 @@ bool pith_fields_text(pith_fields *f, const char *key, const char **out) {
         return pith_fields_wrong(f, key, "invalid_type", "must be a string");
     *out = json_string_value(value);
     return true;
+}
+
+/* "must be a, b or c, not 'd'" */
+static bool not_a_choice(pith_fields *f, const char *key, const char *const *choices,
+                         const char *text) {
+    char list[160] = "";
+    for (size_t i = 0, used = 0; choices[i] && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 i == 0           ? ""
+                                 : choices[i + 1] ? ", "
+                                                  : " or ",
+                                 choices[i]);
+    return pith_fields_wrong(f, key, "invalid_value", "must be %s, not '%.40s'", list, text);
+}
+
+bool pith_fields_choice(pith_fields *f, const char *key, const char *const *choices,
+                        const char **out) {
+    const char *text = NULL;
+    if (!pith_fields_text(f, key, &text)) return false;
+    for (size_t i = 0; choices[i]; i++) {
+        if (strcmp(text, choices[i]) != 0) continue;
+        *out = text;
+        return true;
+    }
+    return not_a_choice(f, key, choices, text);
 }
 
 bool pith_fields_flag(pith_fields *f, const char *key, bool *out) {

@@ -39,6 +39,9 @@ bool pith_fields_enter(pith_fields *parent, json_t *value, const char *path, pit
 
 /* Each: true when the field is there and right. Otherwise *out is left as it is. */
 bool pith_fields_text(pith_fields *fields, const char *key, const char **out);
+/* One of the choices, a list that ends with NULL. */
+bool pith_fields_choice(pith_fields *fields, const char *key, const char *const *choices,
+                        const char **out);
 bool pith_fields_flag(pith_fields *fields, const char *key, bool *out);
 bool pith_fields_int(pith_fields *fields, const char *key, int64_t min, int64_t max, int64_t *out);
 bool pith_fields_number(pith_fields *fields, const char *key, double min, double max, float *out);

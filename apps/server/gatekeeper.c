@@ -4,6 +4,7 @@
  * A page of any site can make a browser send requests to this machine. Two checks stop it: its
  * Origin is not listed; and where its own name was made to point here (DNS rebinding), so that the
  * browser takes the server for the site's own, the Host header is that name and not an address.
+ * Images, scripts and frames of a page have no Origin; browsers say Sec-Fetch-Site of them.
  * Invariant: what is not understood is refused. Read next: http.c. */
 #include "server/server_parts.h"
 
@@ -77,4 +78,10 @@ bool pith_guard_origin(const pith_server_options *options, const char *origin, c
         if (strncmp(origin, schemes[i], n) == 0 && same_name(rest, host)) return true;
     }
     return false;
+}
+
+bool pith_guard_site(const char *site, const char *mode, const char *dest) {
+    bool is_own = !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+    bool is_link = mode && strcmp(mode, "navigate") == 0 && dest && strcmp(dest, "document") == 0;
+    return is_own || is_link;
 }

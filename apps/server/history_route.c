@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The routes of the history, for the page and whoever wants to use them:
  *
- *   GET    /pith/status                         what there is: page, history
+ *   GET    /pith/status                         what there is: page, history, an upstream
  *   GET    /pith/conversations                  the list
  *   GET    /pith/conversations/ID               one, whole
  *   PUT    /pith/conversations/ID               {"title", "leaf", "settings"}
@@ -54,10 +54,13 @@ void pith_handle_status(pith_exchange *exchange) {
     pith_status status = pith_chat_history_check(history_of(exchange), &error);
     json_t *note = status == PITH_OK ? json_null() : pith_json_text(error.text, strlen(error.text));
     const char *why = pith_page.absence;
+    const pith_server_upstream *o = &pith_exchange_server(exchange)->options->upstream;
+    int may_leave = o->url && o->policy != PITH_ROUTE_LOCAL_ONLY;
     pith_exchange_reply(exchange, 200,
-                        json_pack("{s:s, s:{s:b, s:o}, s:{s:b, s:s?}}", "version", pith_version(),
-                                  "history", "kept", status == PITH_OK, "note", note, "page",
-                                  "built", why == NULL, "note", why));
+                        json_pack("{s:s, s:{s:b, s:o}, s:{s:b, s:s?}, s:b}", "version",
+                                  pith_version(), "history", "kept", status == PITH_OK, "note",
+                                  note, "page", "built", why == NULL, "note", why, "upstream",
+                                  may_leave));
 }
 
 /* ---- Ids in paths ---- */

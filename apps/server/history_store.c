@@ -198,8 +198,12 @@ static int64_t or_now(int64_t seconds) {
 }
 
 static pith_status check_room(pith_chat_history *h, pith_error *error) {
+    /* rows are numbered upwards: below the limit none need be counted, which takes its time */
+    const pith_chat_history_query last = {.sql = "SELECT max(row) FROM conversations"};
     const pith_chat_history_query count = {.sql = "SELECT count(*) FROM conversations"};
     int64_t n = 0;
+    if (pith_chat_history_ask(h, &last, &n, error) < 0) return PITH_ERROR_IO;
+    if (n < PITH_CHAT_HISTORY_CONVERSATIONS) return PITH_OK;
     if (pith_chat_history_ask(h, &count, &n, error) < 0) return PITH_ERROR_IO;
     if (n < PITH_CHAT_HISTORY_CONVERSATIONS) return PITH_OK;
     return pith_fail(error, PITH_ERROR_LIMIT, "there are %d conversations: delete some",

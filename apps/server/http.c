@@ -218,6 +218,20 @@ static const char *find_ambiguity(struct MHD_Connection *connection, const char 
     return NULL;
 }
 
+static enum MHD_Result refuse_size(pith_exchange *e) {
+    char text[120];
+    snprintf(text, sizeof text, "the body is larger than this server takes (%.4g MiB)",
+             (double)e->body_limit / (1 << 20));
+    return refuse(e, 413, "too_large", text);
+}
+
+/* What a page of another site includes: an image, a script, a frame. */
+static bool is_included(pith_exchange *e) {
+    return !pith_guard_site(pith_exchange_header(e, "Sec-Fetch-Site"),
+                            pith_exchange_header(e, "Sec-Fetch-Mode"),
+                            pith_exchange_header(e, "Sec-Fetch-Dest"));
+}
+
 /* The head is there. */
 static enum MHD_Result begin(pith_http *http, pith_exchange *e) {
     const pith_server_options *o = options_of(http);
@@ -228,7 +242,7 @@ static enum MHD_Result begin(pith_http *http, pith_exchange *e) {
         return refuse(e, 403, "host",
                       "the Host header names no address of this server: use its address, localhost "
                       "or the name given with --host");
-    if (origin && !pith_guard_origin(o, origin, host))
+    if (origin ? !pith_guard_origin(o, origin, host) : is_included(e))
         return refuse(e, 403, "origin",
                       "this origin may not ask; --cors ORIGIN lists those that may");
     if (origin) {
@@ -249,7 +263,7 @@ static enum MHD_Result begin(pith_http *http, pith_exchange *e) {
     pith_routing_read_headers(e);
     e->body_limit = o->body_limit ? o->body_limit : 16u << 20;
     if (length && (strlen(length) > 18 || strtoull(length, NULL, 10) > e->body_limit))
-        return refuse(e, 413, "too_large", "the body is larger than this server takes (16 MiB)");
+        return refuse_size(e);
     await(http, e->connection, BODY);
     return MHD_YES;
 }
@@ -268,8 +282,7 @@ static void take_body(pith_http *http, pith_exchange *e, const char *data, size_
 
 /* The body is there. */
 static enum MHD_Result hand_over(pith_http *http, pith_exchange *e) {
-    if (e->body_seen > e->body_limit)
-        return refuse(e, 413, "too_large", "the body is larger than this server takes (16 MiB)");
+    if (e->body_seen > e->body_limit) return refuse_size(e);
     if (e->body.failed)
         return refuse(e, 503, "memory", "there is no memory for this body now; try again");
     await(http, e->connection, ANSWER);

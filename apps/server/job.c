@@ -462,12 +462,13 @@ int pith_run_on_prompt(void *user, double fraction) {
     return 0;
 }
 
-/* The stop string that ended the reply: the first to be found in the text of its tokens. */
+/* The stop string that ended the reply: of those in the text of its tokens the one that ends first,
+ * of two that end at once the longer, as the engine has it. */
 static const char *find_stop(const pith_run *run, const pith_generation *made) {
     const pith_session *session = run->session;
     const pith_model *model = pith_served_model(run->job->served);
     size_t n = session ? pith_session_length(session) : 0;
-    const char *found = NULL, *first = NULL;
+    const char *found = NULL, *first = NULL; /* first: where it ends */
     pith_buffer text = {0};
     for (size_t i = n > made->n_predicted ? n - made->n_predicted : 0; i < n; i++) {
         size_t size = 0;
@@ -475,10 +476,12 @@ static const char *find_stop(const pith_run *run, const pith_generation *made) {
         pith_buffer_append(&text, piece ? piece : "", size);
     }
     for (size_t i = 0; i < run->job->options.n_stops && text.data && !text.failed; i++) {
-        const char *at = strstr(text.data, run->job->stops[i]);
-        if (!at || (first && first <= at)) continue;
-        first = at;
-        found = run->job->stops[i];
+        const char *stop = run->job->stops[i], *at = strstr(text.data, stop);
+        const char *end = at ? at + strlen(stop) : NULL;
+        if (!end || (first && (first < end || (first == end && strlen(found) > strlen(stop)))))
+            continue;
+        first = end;
+        found = stop;
     }
     pith_buffer_deinit(&text);
     return found;

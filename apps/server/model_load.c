@@ -26,9 +26,11 @@ static void take_out(pith_models *m, pith_served *served) {
     pith_engine_thread *thread = served->thread;
     served->thread = NULL;
     served->state = PITH_SERVED_LOADING; /* nobody may have it until it is gone */
+    m->n_leaving++;
     pthread_mutex_unlock(&m->lock);
     pith_engine_thread_free(thread);
     pthread_mutex_lock(&m->lock);
+    m->n_leaving--;
     served->state = PITH_SERVED_ABSENT;
     atomic_fetch_add(&m->server->counts.unloads, 1);
     pith_server_log_line(m->server, PITH_SERVER_LOG_INFO, "model %s was taken out of memory",
@@ -240,7 +242,8 @@ pith_embed_thread *pith_served_embed_thread(pith_served *served, pith_error *err
 /* Room beside what the model has already; its own replies go on, so none is waited for. */
 static bool add_room(pith_models *m, pith_served *served, uint64_t bytes, pith_error *error) {
     pthread_mutex_lock(&m->lock);
-    for (pith_served *victim; m->taken + bytes > m->limit && (victim = find_victim(m));)
+    pith_served *victim;
+    while (!m->is_cancelled && m->taken + bytes > m->limit && (victim = find_victim(m)))
         take_out(m, victim);
     bool ok = m->taken + bytes <= m->limit;
     if (ok) {

@@ -19,6 +19,15 @@
 
 /* ---- Names ---- */
 
+typedef struct found_file {
+    char *name, *path;
+} found_file;
+
+typedef struct file_list {
+    found_file *items; /* [n] */
+    size_t n;
+} file_list;
+
 static pith_served *add_model(pith_models *m, const char *name, const char *path) {
     pith_served **grown = pith_realloc(m->items, (m->n + 1) * sizeof *grown);
     pith_served *served = pith_alloc_zero(1, sizeof *served);
@@ -43,24 +52,70 @@ static pith_served *find_known(const pith_models *m, const char *name) {
     return NULL;
 }
 
-static bool add_found(void *user, const char *name, const char *path) {
-    pith_models *m = user;
-    if (!find_known(m, name)) add_model(m, name, path);
-    return true;
+/* Nothing of it is in memory, or on its way. */
+static bool is_at_rest(const pith_served *served) {
+    return served->state == PITH_SERVED_ABSENT || served->state == PITH_SERVED_FAILED;
+}
+
+/* Whether there is such a model: one whose file was removed is forgotten once it was taken out. */
+static bool is_there(const pith_models *m, const pith_served *served) {
+    return served->is_first || served->found_at == m->last_scan || !is_at_rest(served);
+}
+
+/* Of two files of one name the first counts. Under the lock. */
+static void add_file(pith_models *m, const found_file *file, uint64_t scan) {
+    pith_served *served = find_known(m, file->name);
+    if (!served) served = add_model(m, file->name, file->path);
+    if (!served || served->is_first || served->found_at >= scan) return;
+    served->found_at = scan;
+    if (!is_at_rest(served) || strcmp(served->path, file->path) == 0) return;
+    char *moved = pith_copy_text(file->path, strlen(file->path));
+    if (moved) pith_free(served->path);
+    if (moved) served->path = moved;
+}
+
+static bool take_found(void *user, const char *name, const char *path) {
+    file_list *list = user;
+    found_file *grown = pith_realloc(list->items, (list->n + 1) * sizeof *grown);
+    if (!grown) return false;
+    list->items = grown;
+    grown[list->n].name = pith_copy_text(name, strlen(name));
+    grown[list->n].path = pith_copy_text(path, strlen(path));
+    list->n++;
+    return grown[list->n - 1].name && grown[list->n - 1].path;
+}
+
+/* Files come and go while the server runs. Without the lock, since disks may be slow and health is
+ * asked meanwhile; of scans that overlap the one that began last counts. */
+static void look_for_files(pith_models *m) {
+    const pith_server_options *o = m->server->options;
+    file_list list = {NULL, 0};
+    if (!o->each_model) return;
+    pthread_mutex_lock(&m->lock);
+    uint64_t scan = ++m->n_scans;
+    pthread_mutex_unlock(&m->lock);
+    o->each_model(o->each_user, take_found, &list);
+    pthread_mutex_lock(&m->lock);
+    for (size_t i = 0; i < list.n; i++)
+        if (list.items[i].name && list.items[i].path) add_file(m, &list.items[i], scan);
+    if (scan > m->last_scan) m->last_scan = scan;
+    pthread_mutex_unlock(&m->lock);
+    for (size_t i = 0; i < list.n; i++) {
+        pith_free(list.items[i].name);
+        pith_free(list.items[i].path);
+    }
+    pith_free(list.items);
 }
 
 /* Names come from the list of models alone, so none can lead elsewhere. */
-static pith_served *find_model(pith_models *m, const char *name) {
-    const pith_server_options *o = m->server->options;
+static pith_served *find_model(const pith_models *m, const char *name) {
     if (!name) return m->n > 0 && m->items[0]->is_first ? m->items[0] : NULL;
     pith_served *served = find_known(m, name);
-    if (served || !o->each_model) return served;
-    o->each_model(o->each_user, add_found, m);
-    return find_known(m, name);
+    return served && is_there(m, served) ? served : NULL;
 }
 
 /* The same where a client of Ollama's has added a tag to it. */
-static pith_served *find_tagged(pith_models *m, const char *name) {
+static pith_served *find_tagged(const pith_models *m, const char *name) {
     static const char tag[] = ":latest";
     pith_served *served = find_model(m, name);
     size_t n = name ? strlen(name) : 0, size = sizeof tag - 1;
@@ -69,6 +124,16 @@ static pith_served *find_tagged(pith_models *m, const char *name) {
     if (plain) served = find_model(m, plain);
     pith_free(plain);
     return served;
+}
+
+/* Before a model is asked for by name: one that is not known may be new, and one that is about to
+ * be loaded may have moved. Without the lock. */
+static void look_for(pith_models *m, const char *name, bool loads) {
+    pthread_mutex_lock(&m->lock);
+    const pith_served *served = find_tagged(m, name);
+    bool looks = name && (!served || (loads && !served->is_first && is_at_rest(served)));
+    pthread_mutex_unlock(&m->lock);
+    if (looks) look_for_files(m);
 }
 
 /* ---- Leases ---- */
@@ -166,6 +231,7 @@ pith_lease pith_models_lease(pith_models *m, const char *name, pith_exchange *e,
                              pith_served **out) {
     pith_lease lease = PITH_LEASE_PARKED;
     pith_error error = {0};
+    look_for(m, name, true);
     pthread_mutex_lock(&m->lock);
     pith_served *served = find_tagged(m, name);
     if (!served && pith_routing_may_substitute(e)) served = find_model(m, NULL);
@@ -212,15 +278,16 @@ void pith_models_give_back(pith_served *served) {
 }
 
 bool pith_models_is_absent(pith_models *m, const char *name) {
+    look_for(m, name, false);
     pthread_mutex_lock(&m->lock);
     const pith_served *served = find_tagged(m, name);
-    bool is_absent =
-        served && (served->state == PITH_SERVED_ABSENT || served->state == PITH_SERVED_FAILED);
+    bool is_absent = served && is_at_rest(served);
     pthread_mutex_unlock(&m->lock);
     return is_absent;
 }
 
 char *pith_models_path(pith_models *m, const char *name) {
+    look_for(m, name, false);
     pthread_mutex_lock(&m->lock);
     pith_served *served = find_tagged(m, name);
     char *path = served ? pith_copy_text(served->path, strlen(served->path)) : NULL;
@@ -275,10 +342,7 @@ const char *pith_served_backend(const pith_served *served) {
 
 void pith_models_each(pith_models *m, bool (*each)(void *user, const pith_served_info *info),
                       void *user) {
-    const pith_server_options *o = m->server->options;
-    pthread_mutex_lock(&m->lock);
-    if (o->each_model) o->each_model(o->each_user, add_found, m);
-    pthread_mutex_unlock(&m->lock);
+    look_for_files(m);
     pith_models_each_known(m, each, user);
 }
 
@@ -287,6 +351,7 @@ void pith_models_each_known(pith_models *m, bool (*each)(void *user, const pith_
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->n; i++) {
         const pith_served *s = m->items[i];
+        if (!is_there(m, s)) continue;
         pith_served_info info = {.name = s->name, .state = s->state, .progress = s->progress};
         info.is_starting = s->is_first && !s->was_ready;
         if (s->state == PITH_SERVED_READY) {
@@ -367,8 +432,12 @@ void pith_models_start(pith_models *m) {
 void pith_models_free(pith_models *m) {
     if (!m) return;
     pith_models_cancel(m);
+    /* A model may be taking out another: that is over before any of them goes. */
+    pthread_mutex_lock(&m->lock);
+    while (m->n_leaving > 0) pthread_cond_wait(&m->changed, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+    for (size_t i = 0; i < m->n; i++) pith_engine_thread_free(m->items[i]->thread);
     for (size_t i = 0; i < m->n; i++) {
-        pith_engine_thread_free(m->items[i]->thread);
         pith_free(m->items[i]->name);
         pith_free(m->items[i]->path);
         pith_free(m->items[i]);

@@ -11,8 +11,9 @@
 struct pith_served {
     pith_models *models;
     char *name, *path;
-    bool is_first; /* of the models that the server was started with */
-    bool is_main;  /* the first of them */
+    bool is_first;     /* of the models that the server was started with */
+    uint64_t found_at; /* the last look for files that found its file */
+    bool is_main;      /* the first of them */
     bool was_ready;
     pith_served_state state;
     pith_error error; /* of the last failure */
@@ -40,8 +41,10 @@ struct pith_models {
     pthread_cond_t changed;
     pith_served **items;
     size_t n;
-    uint64_t limit, taken; /* bytes */
-    int n_waiting;         /* loads that wait for room */
+    uint64_t limit, taken;       /* bytes */
+    int n_waiting;               /* loads that wait for room */
+    int n_leaving;               /* models being taken out */
+    uint64_t n_scans, last_scan; /* looks for files: begun, and the last of those that ended */
     pith_exchange *parked;
     atomic_bool is_cancelled;
 };

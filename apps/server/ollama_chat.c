@@ -152,6 +152,8 @@ static bool read_generate(pith_fields *f, pith_server *server, pith_answer_reque
     pith_ollama_read_shared(f, server, out, &more);
     if (is_raw && system[0])
         pith_fields_wrong(f, "system", "invalid_value", "needs a template: not with raw");
+    if (is_raw && out->job.thinking == PITH_THINKING_WANTED)
+        pith_fields_wrong(f, "think", "invalid_value", "needs a template: not with raw");
     out->only_loads = prompt[0] == 0;
     out->job.text = prompt;
     out->job.text_size = strlen(prompt);
@@ -187,34 +189,20 @@ static bool read_chat(pith_fields *f, pith_server *server, pith_answer_request *
     return pith_fields_close(f);
 }
 
+#define OLLAMA_PROTOCOL(reads, inits)                                                              \
+    {                                                                                              \
+        .request_bytes = sizeof(pith_answer_request), .answer_bytes = sizeof(ollama),              \
+        .id_prefix = "ollama-", .stream_type = "application/x-ndjson", .folds_streams = true,      \
+        .read = reads, .init = inits, .stream_event = stream_event, .stream_end = stream_end,      \
+        .stream_failed = stream_failed, .whole = whole, .loaded = loaded                           \
+    }
+
 void pith_handle_ollama_generate(pith_exchange *exchange) {
-    static const pith_answer_protocol protocol = {.request_bytes = sizeof(pith_answer_request),
-                                                  .answer_bytes = sizeof(ollama),
-                                                  .id_prefix = "ollama-",
-                                                  .stream_type = "application/x-ndjson",
-                                                  .folds_streams = true,
-                                                  .read = read_generate,
-                                                  .init = init_generate,
-                                                  .stream_event = stream_event,
-                                                  .stream_end = stream_end,
-                                                  .stream_failed = stream_failed,
-                                                  .whole = whole,
-                                                  .loaded = loaded};
+    static const pith_answer_protocol protocol = OLLAMA_PROTOCOL(read_generate, init_generate);
     pith_answer_handle(exchange, &protocol);
 }
 
 void pith_handle_ollama_chat(pith_exchange *exchange) {
-    static const pith_answer_protocol protocol = {.request_bytes = sizeof(pith_answer_request),
-                                                  .answer_bytes = sizeof(ollama),
-                                                  .id_prefix = "ollama-",
-                                                  .stream_type = "application/x-ndjson",
-                                                  .folds_streams = true,
-                                                  .read = read_chat,
-                                                  .init = init_chat,
-                                                  .stream_event = stream_event,
-                                                  .stream_end = stream_end,
-                                                  .stream_failed = stream_failed,
-                                                  .whole = whole,
-                                                  .loaded = loaded};
+    static const pith_answer_protocol protocol = OLLAMA_PROTOCOL(read_chat, init_chat);
     pith_answer_handle(exchange, &protocol);
 }

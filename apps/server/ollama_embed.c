@@ -58,7 +58,7 @@ static void read_options(pith_fields *f, pith_embed_request *r) {
 }
 
 static void handle(pith_exchange *exchange, bool is_old) {
-    json_t *body = pith_body_object(exchange), *texts = NULL;
+    json_t *body = pith_body_object(exchange);
     if (!body) return;
     pith_fields f;
     const char *prompt = NULL;
@@ -67,22 +67,15 @@ static void handle(pith_exchange *exchange, bool is_old) {
     pith_fields_init(&f, body, "");
     if (pith_fields_require(&f, "model")) pith_fields_text(&f, "model", &r.model);
     if (!is_old)
-        texts = pith_embed_read_input(&f, false);
+        r.texts = pith_embed_read_input(&f, false);
     else if (pith_fields_require(&f, "prompt") && pith_fields_text(&f, "prompt", &prompt))
-        texts = json_pack("[s]", prompt);
-    if (!texts && !f.failed) pith_fields_short(&f);
+        r.texts = json_pack("[s]", prompt);
+    if (!r.texts && !f.failed) pith_fields_short(&f);
     if (!is_old) pith_fields_flag(&f, "truncate", &r.cuts);
     if (!is_old) pith_fields_int(&f, "dimensions", 1, 1 << 24, &r.dimensions);
     r.keeps = pith_ollama_read_keep(&f, &r.keep_seconds);
     read_options(&f, &r);
-    if (pith_fields_close(&f)) {
-        r.texts = texts;
-        pith_embed_start(exchange, &r);
-    } else {
-        pith_fields_refuse(&f, exchange);
-    }
-    json_decref(texts);
-    json_decref(body);
+    pith_embed_start(exchange, &f, body, &r);
 }
 
 void pith_handle_ollama_embed(pith_exchange *exchange) {

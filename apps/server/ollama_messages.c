@@ -6,13 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_role(const char *role) {
-    static const char *const roles[] = {"system", "user", "assistant", "tool"};
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
-        if (strcmp(role, roles[i]) == 0) return true;
-    return false;
-}
-
 /* {"id", "type", "function": {"name", "description", "arguments": {...}, "index"}} */
 static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *calls) {
     char path[PITH_FIELDS_PATH];
@@ -40,17 +33,14 @@ static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *
 }
 
 static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *list) {
+    static const char *const roles[] = {"system", "user", "assistant", "tool", NULL};
     char path[PITH_FIELDS_PATH];
     const char *role = "", *content = "";
-    json_t *calls = NULL, *call, *images = NULL;
-    size_t i;
+    json_t *calls = NULL, *images = NULL;
     pith_fields in;
     snprintf(path, sizeof path, "messages[%zu]", at);
     if (!pith_fields_enter(f, message, path, &in)) return;
-    if (pith_fields_require(&in, "role")) pith_fields_text(&in, "role", &role);
-    if (role[0] && !is_role(role))
-        pith_fields_wrong(&in, "role", "invalid_value",
-                          "must be system, user, assistant or tool, not '%.40s'", role);
+    if (pith_fields_require(&in, "role")) pith_fields_choice(&in, "role", roles, &role);
     pith_fields_array(&in, "tool_calls", &calls);
     if (!pith_fields_text(&in, "content", &content) && !calls) pith_fields_require(&in, "content");
     if (pith_fields_array(&in, "images", &images) && json_array_size(images) > 0)
@@ -59,11 +49,7 @@ static void convert_message(pith_fields *f, json_t *message, size_t at, json_t *
     pith_chat_copy_text(&in, "thinking", "reasoning_content", out);
     pith_chat_copy_text(&in, "tool_name", "name", out);
     pith_chat_copy_text(&in, "tool_call_id", "tool_call_id", out);
-    json_t *converted = calls ? json_array() : NULL;
-    json_array_foreach(calls, i, call) {
-        convert_call(&in, call, i, converted);
-    }
-    if (converted) pith_fields_set(&in, out, "tool_calls", converted);
+    pith_chat_convert_calls(&in, calls, convert_call, out);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
     pith_fields_append(f, list, out);

@@ -25,6 +25,8 @@ void pith_openai_read_harmless(pith_fields *fields, pith_job_request *job);
 void pith_openai_read_route(pith_fields *fields);
 /* verbosity, for the template; more is made when NULL. */
 void pith_openai_read_verbosity(pith_fields *fields, json_t **more);
+/* The type of a response_format: text, json_object or json_schema. */
+void pith_openai_read_format(pith_fields *fields, const char **type);
 /* {"type", "schema", "name", "strict", "description"} without its type: the schema, or NULL. */
 json_t *pith_openai_read_schema(pith_fields *fields);
 /* stream and stream_options. */

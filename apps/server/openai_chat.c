@@ -134,16 +134,13 @@ static void read_response_format(pith_fields *f, pith_answer_request *out) {
     pith_fields in, at;
     if (!pith_fields_object(f, "response_format", &format)) return;
     pith_fields_init(&in, format, "response_format");
-    if (pith_fields_require(&in, "type")) pith_fields_text(&in, "type", &type);
+    pith_openai_read_format(&in, &type);
     if (strcmp(type, "json_schema") == 0 && pith_fields_require(&in, "json_schema") &&
         pith_fields_object(&in, "json_schema", &holder)) {
         pith_fields_init(&at, holder, "response_format.json_schema");
         schema = pith_openai_read_schema(&at);
         pith_fields_close(&at);
         pith_fields_leave(&in, &at);
-    } else if (type[0] && strcmp(type, "text") != 0 && strcmp(type, "json_object") != 0) {
-        pith_fields_wrong(&in, "type", "invalid_value",
-                          "must be text, json_object or json_schema, not '%.40s'", type);
     }
     pith_fields_close(&in);
     if (!pith_fields_leave(f, &in) || strcmp(type, "text") == 0) return;

@@ -120,7 +120,10 @@ static void read_prompt_ids(pith_fields *f, json_t *list, pith_job_request *job)
     json_t *one;
     size_t i, n = json_array_size(list);
     job->ids = pith_alloc_array(n, sizeof *job->ids);
-    if (!job->ids) return;
+    if (!job->ids) {
+        pith_fields_short(f);
+        return;
+    }
     json_array_foreach(list, i, one) {
         json_int_t id = json_integer_value(one);
         if (!json_is_integer(one) || id < 0 || id > INT32_MAX) {

@@ -71,26 +71,16 @@ void pith_handle_embeddings(pith_exchange *exchange) {
     json_t *body = pith_body_object(exchange);
     if (!body) return;
     pith_fields f;
+    static const char *const formats[] = {"float", "base64", NULL};
     const char *format = "float", *user = NULL;
     pith_embed_request r = {.param = "input", .takes_ids = true, .answer = answer};
     pith_fields_init(&f, body, "");
     pith_fields_text(&f, "model", &r.model);
-    json_t *texts = pith_embed_read_input(&f, true);
-    pith_fields_text(&f, "encoding_format", &format);
-    if (strcmp(format, "float") != 0 && strcmp(format, "base64") != 0)
-        pith_fields_wrong(&f, "encoding_format", "invalid_value",
-                          "must be float or base64, not '%.40s'", format);
+    r.texts = pith_embed_read_input(&f, true);
+    pith_fields_choice(&f, "encoding_format", formats, &format);
     pith_fields_int(&f, "dimensions", 1, 1 << 24, &r.dimensions);
     pith_fields_text(&f, "user", &user); /* vectors know no turns */
     r.fields = json_pack("{s:b}", "base64", strcmp(format, "base64") == 0);
     if (!r.fields) pith_fields_short(&f);
-    if (pith_fields_close(&f)) {
-        r.texts = texts;
-        pith_embed_start(exchange, &r);
-    } else {
-        json_decref(r.fields);
-        pith_fields_refuse(&f, exchange);
-    }
-    json_decref(texts);
-    json_decref(body);
+    pith_embed_start(exchange, &f, body, &r);
 }

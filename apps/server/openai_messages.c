@@ -75,13 +75,6 @@ static void convert_call(pith_fields *message, json_t *call, size_t at, json_t *
     pith_chat_add_call(message, calls, id, name, pith_chat_arguments(arguments));
 }
 
-static bool is_role(const char *role) {
-    static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
-        if (strcmp(role, roles[i]) == 0) return true;
-    return false;
-}
-
 /* What clients send back as they got it. Only what says nothing is taken: the rest were lost. */
 static void read_sent_back(pith_fields *in) {
     const char *refusal = "";
@@ -94,15 +87,12 @@ static void read_sent_back(pith_fields *in) {
 }
 
 static void convert_message(pith_fields *f, json_t *message, const char *path, json_t *list) {
+    static const char *const roles[] = {"system", "developer", "user", "assistant", "tool", NULL};
     const char *role = "";
-    json_t *calls = NULL, *call, *out;
-    size_t i;
+    json_t *calls = NULL, *out;
     pith_fields in;
     if (!pith_fields_enter(f, message, path, &in)) return;
-    if (pith_fields_require(&in, "role")) pith_fields_text(&in, "role", &role);
-    if (role[0] && !is_role(role))
-        pith_fields_wrong(&in, "role", "invalid_value",
-                          "must be system, developer, user, assistant or tool, not '%.40s'", role);
+    if (pith_fields_require(&in, "role")) pith_fields_choice(&in, "role", roles, &role);
     bool is_assistant = strcmp(role, "assistant") == 0;
     out = json_pack("{s:s}", "role", strcmp(role, "developer") == 0 ? "system" : role);
     if (is_assistant) pith_fields_array(&in, "tool_calls", &calls);
@@ -111,11 +101,7 @@ static void convert_message(pith_fields *f, json_t *message, const char *path, j
     if (strcmp(role, "tool") == 0) pith_chat_copy_text(&in, "tool_call_id", "tool_call_id", out);
     if (is_assistant) pith_chat_copy_text(&in, "reasoning_content", "reasoning_content", out);
     if (is_assistant) read_sent_back(&in);
-    json_t *converted = calls ? json_array() : NULL;
-    json_array_foreach(calls, i, call) {
-        convert_call(&in, call, i, converted);
-    }
-    if (converted) pith_fields_set(&in, out, "tool_calls", converted);
+    pith_chat_convert_calls(&in, calls, convert_call, out);
     pith_fields_close(&in);
     pith_fields_leave(f, &in);
     pith_fields_append(f, list, out);

@@ -62,6 +62,11 @@ void pith_openai_read_verbosity(pith_fields *f, json_t **more) {
     pith_fields_set(f, *more, "verbosity", json_string(verbosity));
 }
 
+void pith_openai_read_format(pith_fields *f, const char **type) {
+    static const char *const types[] = {"text", "json_object", "json_schema", NULL};
+    if (pith_fields_require(f, "type")) pith_fields_choice(f, "type", types, type);
+}
+
 json_t *pith_openai_read_schema(pith_fields *f) {
     const char *name = NULL;
     bool strict = true;

@@ -2,87 +2,44 @@
  * Marks of private text. A request's texts are written one below another into a buffer in folded
  * form, as they stand and with JSON escapes resolved (arguments and results of tools are often JSON
  * inside a string), and each mark is looked for in it.
- * Invariant: in doubt a text counts as marked. Only digests of messages are kept.
- * Does not decide what follows: routing.c. */
+ * Invariant: in doubt a text counts as marked, also where a search would take too long.
+ * Does not decide what follows: routing.c. Read next: folded_text.c, mark_expression.c. */
 #define _GNU_SOURCE /* memmem */
 
 #include "server/private_marks.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "server/fields.h"
+#include "server/folded_text.h"
+#include "server/mark_expression.h"
 
-#include <pthread.h>
-#include <regex.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
-    LINE_LIMIT = 512,   /* bytes of a mark */
-    UNESCAPES = 3,      /* JSON inside a string inside JSON ... */
-    REMEMBERED = 8192,  /* digests */
-    LEAST_MESSAGE = 24, /* bytes of a message that is known without those before it */
+    LINE_LIMIT = 512, /* bytes of a mark */
+    UNESCAPES = 3,    /* JSON inside a string inside JSON ... */
+    BORDER = 1024,    /* bytes on either side of a cut between messages */
     LEVELS = PITH_JSON_MAX_DEPTH + 2
 };
+/* What a search may take, about a second each: bytes that words are looked for in, all words
+ * together, and steps of expressions. */
+#define MOST_BYTES ((uint64_t)4 << 30)
+#define MOST_STEPS ((uint64_t)32 << 20)
 
 typedef struct mark {
     int line;
-    bool is_expression;
-    char *word; /* folded */
+    char *word; /* folded; NULL: an expression */
     size_t size;
-    regex_t expression;
+    pith_mark_expression *expression;
 } mark;
 
 struct pith_marks {
     mark *items; /* [n] */
     size_t n;
-    pthread_mutex_t lock; /* of what follows */
-    uint64_t seed, known[REMEMBERED];
-    size_t n_known; /* ever remembered */
 };
 
-/* ---- Folding ---- */
-
-static bool is_space(uint32_t c) {
-    return c <= 0x20 || c == 0x7F || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-           c == 0x205F || c == 0x3000;
-}
-
-static bool is_invisible(uint32_t c) {
-    return c == 0xAD || c == 0x34F || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) ||
-           (c >= 0x202A && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) ||
-           (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF;
-}
-
-static uint32_t fold_case(uint32_t c) {
-    if (c >= 0xFF01 && c <= 0xFF5E) c -= 0xFEE0;
-    if (c >= 'A' && c <= 'Z') return c + 32;
-    if (c >= 0xC0 && c <= 0xDE && c != 0xD7) return c + 32;
-    if (c >= 0x100 && c <= 0x137) return c | 1;
-    if (c >= 0x139 && c <= 0x148) return c + (c & 1);
-    if (c >= 0x14A && c <= 0x177) return c | 1;
-    if (c >= 0x391 && c <= 0x3A9) return c + 32;
-    if (c == 0x3C2) return 0x3C3; /* final sigma */
-    if (c >= 0x400 && c <= 0x40F) return c + 80;
-    if (c >= 0x410 && c <= 0x42F) return c + 32;
-    return c;
-}
-
-static void append_folded(pith_buffer *out, const char *text, size_t size) {
-    bool after_space = true;
-    for (size_t at = 0; at < size;) {
-        uint32_t code;
-        char bytes[4];
-        at += pith_utf8_decode(text + at, size - at, &code);
-        if (code == PITH_UTF8_INVALID || is_invisible(code)) continue;
-        bool space = is_space(code);
-        if (!space)
-            pith_buffer_append(out, bytes, pith_utf8_encode(fold_case(code), bytes));
-        else if (!after_space)
-            pith_buffer_append(out, " ", 1);
-        after_space = space;
-    }
-}
+/* ---- Texts ---- */
 
 static int hex(char c) {
     const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c | 32) : NULL;
@@ -134,7 +91,7 @@ static void unescape(pith_buffer *out, const char *text, size_t size) {
 
 static void append_text(pith_buffer *out, const char *text, size_t size) {
     pith_buffer plain = {0}, before = {0};
-    append_folded(out, text, size);
+    pith_folded_text_append(out, text, size);
     pith_buffer_append(out, "\n", 1);
     for (int i = 0; i < UNESCAPES && memchr(text, '\\', size); i++) {
         pith_buffer_deinit(&before);
@@ -145,7 +102,7 @@ static void append_text(pith_buffer *out, const char *text, size_t size) {
         if (plain.failed || !plain.data) break;
         text = plain.data;
         size = plain.size;
-        append_folded(out, text, size);
+        pith_folded_text_append(out, text, size);
         pith_buffer_append(out, "\n", 1);
     }
     pith_buffer_deinit(&before);
@@ -156,53 +113,52 @@ static void append_text(pith_buffer *out, const char *text, size_t size) {
 
 static bool add_word(pith_marks *m, pith_span line) {
     pith_buffer folded = {0};
-    append_folded(&folded, line.data, line.size);
+    pith_folded_text_append(&folded, line.data, line.size);
     while (folded.size > 0 && folded.data[folded.size - 1] == ' ') folded.size--;
     mark *at = &m->items[m->n];
     at->word = folded.failed ? NULL : pith_copy_text(folded.data ? folded.data : "", folded.size);
     at->size = folded.size;
     pith_buffer_deinit(&folded);
-    if (at->word && at->size > 0) m->n++;
-    if (at->word && at->size == 0) pith_free(at->word);
-    return at->word != NULL;
-}
-
-/* Backreferences make a search take exponential time; nobody's request may cause that. */
-static bool has_backreference(const char *text) {
-    for (; *text; text++)
-        if (text[0] == '\\' && *++text >= '1' && *text <= '9') return true;
-    return false;
+    if (!at->word) return false;
+    if (at->size > 0)
+        m->n++;
+    else
+        pith_free(at->word); /* invisible characters alone */
+    return true;
 }
 
 static bool add_expression(pith_marks *m, const char *text, const char *name, pith_error *error) {
     mark *at = &m->items[m->n];
-    char why[120] = "backreferences are not supported";
-    int code = has_backreference(text) ? -1 : 0;
-    if (code == 0)
-        code = regcomp(&at->expression, text, REG_EXTENDED | REG_ICASE | REG_NOSUB | REG_NEWLINE);
-    if (code > 0) regerror(code, &at->expression, why, sizeof why);
-    bool is_empty = code == 0 && regexec(&at->expression, "", 0, NULL, 0) == 0;
-    if (is_empty) {
-        regfree(&at->expression);
-        memcpy(why, "it matches every text", sizeof "it matches every text");
-    }
-    at->is_expression = true;
-    if (code == 0 && !is_empty) m->n++;
-    if (code == 0 && !is_empty) return true;
+    char why[PITH_MARK_EXPRESSION_REASON];
+    at->expression = pith_mark_expression_new(text, why);
+    if (at->expression) m->n++;
+    if (at->expression) return true;
     pith_fail(error, PITH_ERROR_FORMAT, "%s, line %d: the expression is not understood: %s", name,
               at->line, why);
     return false;
 }
 
+/* Of another encoding: words of it would be found nowhere. */
+static bool is_utf8(pith_span line) {
+    uint32_t code = 0;
+    for (size_t at = 0; at < line.size && code != PITH_UTF8_INVALID;)
+        at += pith_utf8_decode(line.data + at, line.size - at, &code);
+    return code != PITH_UTF8_INVALID;
+}
+
 static bool add_line(pith_marks *m, pith_span line, int number, const char *name,
                      pith_error *error) {
     char text[LINE_LIMIT + 1];
-    while (line.size > 0 && is_space((unsigned char)line.data[line.size - 1])) line.size--;
-    while (line.size > 0 && is_space((unsigned char)line.data[0])) line.data++, line.size--;
+    while (line.size > 0 && (unsigned char)line.data[line.size - 1] <= ' ') line.size--;
+    while (line.size > 0 && (unsigned char)line.data[0] <= ' ') line.data++, line.size--;
     if (line.size == 0 || line.data[0] == '#') return true;
     if (m->n == PITH_MARKS_MAX || line.size > LINE_LIMIT) {
         pith_fail(error, PITH_ERROR_LIMIT, "%s, line %d: at most %d marks of at most %d bytes",
                   name, number, PITH_MARKS_MAX, LINE_LIMIT);
+        return false;
+    }
+    if (!is_utf8(line)) {
+        pith_fail(error, PITH_ERROR_FORMAT, "%s, line %d: it is no UTF-8", name, number);
         return false;
     }
     m->items[m->n] = (mark){.line = number};
@@ -237,8 +193,6 @@ pith_marks *pith_marks_new(const char *text, const char *name, pith_error *error
         pith_fail_memory(error, "the private words", PITH_MARKS_MAX * sizeof(mark));
         return NULL;
     }
-    pthread_mutex_init(&m->lock, NULL);
-    m->seed = pith_clock_ns() * 0x9E3779B97F4A7C15u;
     if (!text || read_lines(m, text, name, error)) return m;
     pith_marks_free(m);
     return NULL;
@@ -247,12 +201,9 @@ pith_marks *pith_marks_new(const char *text, const char *name, pith_error *error
 void pith_marks_free(pith_marks *m) {
     if (!m) return;
     for (size_t i = 0; i < m->n; i++) {
-        if (m->items[i].is_expression)
-            regfree(&m->items[i].expression);
-        else
-            pith_free(m->items[i].word);
+        pith_mark_expression_free(m->items[i].expression);
+        pith_free(m->items[i].word);
     }
-    pthread_mutex_destroy(&m->lock);
     pith_free(m->items);
     pith_free(m);
 }
@@ -269,17 +220,76 @@ typedef struct level {
     size_t index; /* of an array: the next one */
 } level;
 
-/* The texts of a message may be cut into parts anywhere. */
-static void append_parts(pith_buffer *out, const json_t *array) {
-    pith_buffer joined = {0};
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *text = json_object_get(json_array_get(array, i), "text");
-        if (json_is_string(text))
-            pith_buffer_append(&joined, json_string_value(text), json_string_length(text));
+static void append_string(pith_buffer *out, const json_t *text) {
+    if (json_is_string(text))
+        pith_buffer_append(out, json_string_value(text), json_string_length(text));
+}
+
+/* Of a long message only the beginning and the end lie at a cut. */
+static void append_said(pith_buffer *out, const char *between, const pith_buffer *said) {
+    if (out->size > 0) pith_buffer_append_text(out, between);
+    if (said->size <= 2 * BORDER) {
+        pith_buffer_append(out, said->data, said->size);
+        return;
     }
-    if (joined.failed) out->failed = true;
-    if (joined.size > 0 && !joined.failed) append_text(out, joined.data, joined.size);
-    pith_buffer_deinit(&joined);
+    pith_buffer_append(out, said->data, BORDER);
+    pith_buffer_append_text(out, "\n");
+    pith_buffer_append(out, said->data + said->size - BORDER, BORDER);
+}
+
+/* Joins texts that were cut: those of parts as they are, those of messages with a space or none. */
+typedef struct joined_texts {
+    pith_buffer parts, messages, spaced;
+    size_t n_messages;
+} joined_texts;
+
+static void join(joined_texts *j, const json_t *item) {
+    const json_t *content = json_object_get(item, "content");
+    pith_buffer said = {0};
+    append_string(&j->parts, json_object_get(item, "text"));
+    append_string(&said, content);
+    for (size_t i = 0; i < json_array_size(content); i++)
+        append_string(&said, json_object_get(json_array_get(content, i), "text"));
+    if (said.failed) j->messages.failed = true;
+    if (said.size > 0 && !said.failed) {
+        append_said(&j->messages, "", &said);
+        append_said(&j->spaced, " ", &said);
+        j->n_messages++;
+    }
+    pith_buffer_deinit(&said);
+}
+
+/* The texts of a message may be cut into parts anywhere, and a text into messages. */
+static void append_joined(pith_buffer *out, const json_t *array) {
+    joined_texts j = {.n_messages = 0};
+    for (size_t i = 0; i < json_array_size(array); i++) join(&j, json_array_get(array, i));
+    pith_buffer *texts[] = {&j.parts, &j.messages, &j.spaced};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        bool is_one = texts[i] != &j.parts && j.n_messages < 2; /* is there already */
+        if (texts[i]->failed) out->failed = true;
+        if (texts[i]->size > 0 && !texts[i]->failed && !is_one)
+            append_text(out, texts[i]->data, texts[i]->size);
+        pith_buffer_deinit(texts[i]);
+    }
+}
+
+/* Bytes in letters, of which nobody knows what they say. */
+static bool is_encoded(const json_t *text) {
+    const char *at = json_string_value(text);
+    return strncasecmp(at, "data:", 5) == 0 && strcspn(at, ",") >= 7 &&
+           strncasecmp(at + strcspn(at, ",") - 7, ";base64", 7) == 0;
+}
+
+static void append_scalar(pith_buffer *out, const json_t *value) {
+    if (json_is_string(value)) {
+        append_text(out, json_string_value(value), json_string_length(value));
+        if (is_encoded(value)) out->failed = true;
+    } else if (json_is_number(value)) {
+        char *text = pith_json_dump(value);
+        if (!text) out->failed = true;
+        if (text) append_text(out, text, strlen(text));
+        pith_json_release(text);
+    }
 }
 
 /* The next value below `l`, its key written out; NULL: no more. */
@@ -305,12 +315,12 @@ static void collect(pith_buffer *out, json_t *request) {
         json_t *value = next_value(&levels[n - 1], out);
         if (!value) {
             n--;
-        } else if (json_is_string(value)) {
-            append_text(out, json_string_value(value), json_string_length(value));
-        } else if ((json_is_object(value) || json_is_array(value)) && n == LEVELS) {
+        } else if (!json_is_object(value) && !json_is_array(value)) {
+            append_scalar(out, value);
+        } else if (n == LEVELS) {
             out->failed = true; /* deeper than a body may be */
-        } else if (json_is_object(value) || json_is_array(value)) {
-            if (json_is_array(value)) append_parts(out, value);
+        } else {
+            if (json_is_array(value)) append_joined(out, value);
             levels[n++] = level_of(value);
         }
     }
@@ -318,90 +328,24 @@ static void collect(pith_buffer *out, json_t *request) {
 
 int pith_marks_find(const pith_marks *m, json_t *request) {
     pith_buffer text = {0};
+    uint64_t steps = MOST_STEPS, bytes = 0;
     int line = 0;
     if (m->n == 0) return 0;
     collect(&text, request);
     for (size_t i = 0; i < m->n && !text.failed && text.data && line == 0; i++) {
         const mark *at = &m->items[i];
-        bool found = false;
-        if (at->is_expression) {
-            int code = regexec(&at->expression, text.data, 0, NULL, 0);
-            found = code != REG_NOMATCH;
-        } else {
-            found = memmem(text.data, text.size, at->word, at->size) != NULL;
-        }
-        if (found) line = at->line;
+        pith_mark_found found = PITH_MARK_NOT_FOUND;
+        if (at->expression)
+            found = pith_mark_expression_find(at->expression, (pith_span){text.data, text.size},
+                                              &steps);
+        else if ((bytes += text.size) > MOST_BYTES)
+            found = PITH_MARK_TOO_LONG;
+        else if (memmem(text.data, text.size, at->word, at->size))
+            found = PITH_MARK_FOUND;
+        if (found == PITH_MARK_FOUND) line = at->line;
+        if (found == PITH_MARK_TOO_LONG) line = PITH_MARKS_UNSEARCHED;
     }
     if (text.failed) line = PITH_MARKS_UNSEARCHED;
     pith_buffer_deinit(&text);
     return line;
-}
-
-/* ---- Talks ---- */
-
-/* Of what a message says, without how it is wrapped. */
-static uint64_t digest_of(const pith_marks *m, const json_t *message, size_t *size) {
-    uint64_t digest = m->seed;
-    static const char *const keys[] = {"content", "tool_calls"};
-    *size = 0;
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const json_t *part = json_object_get(message, keys[i]);
-        char *text =
-            part ? json_dumps(part, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS) : NULL;
-        if (!text) continue;
-        digest = pith_hash(text, strlen(text), digest);
-        *size += strlen(text);
-        pith_json_release(text);
-    }
-    return digest;
-}
-
-static bool is_known(const pith_marks *m, uint64_t digest) {
-    size_t n = m->n_known < REMEMBERED ? m->n_known : REMEMBERED;
-    bool found = false;
-    for (size_t i = 0; i < n; i++) found |= m->known[i] == digest;
-    return found;
-}
-
-/* Each message gives two digests: of itself, where it is long and not the system's, and of the
- * talk up to it. each: returns true to end. only_whole: of the talks the whole alone. */
-static bool each_digest(pith_marks *m, json_t *messages, bool only_whole,
-                        bool (*each)(pith_marks *m, uint64_t digest)) {
-    uint64_t talk = m->seed;
-    size_t n = json_array_size(messages);
-    for (size_t i = 0; i < n; i++) {
-        size_t size = 0;
-        const json_t *message = json_array_get(messages, i);
-        const char *role = json_string_value(json_object_get(message, "role"));
-        uint64_t own = digest_of(m, message, &size);
-        bool is_system = role && (strcmp(role, "system") == 0 || strcmp(role, "developer") == 0);
-        talk = pith_hash(&own, sizeof own, talk);
-        if (is_system) continue;
-        if ((i + 1 == n || !only_whole) && each(m, talk)) return true;
-        if (size >= LEAST_MESSAGE && each(m, own)) return true;
-    }
-    return false;
-}
-
-static bool remember(pith_marks *m, uint64_t digest) {
-    if (!is_known(m, digest)) m->known[m->n_known++ % REMEMBERED] = digest;
-    return false;
-}
-
-static bool recall(pith_marks *m, uint64_t digest) {
-    return is_known(m, digest);
-}
-
-/* What went before the last message may be the beginning of anybody's talk ("hello"). */
-void pith_marks_remember(pith_marks *m, json_t *messages) {
-    pthread_mutex_lock(&m->lock);
-    each_digest(m, messages, true, remember);
-    pthread_mutex_unlock(&m->lock);
-}
-
-bool pith_marks_knows(pith_marks *m, json_t *messages) {
-    pthread_mutex_lock(&m->lock);
-    bool known = each_digest(m, messages, false, recall);
-    pthread_mutex_unlock(&m->lock);
-    return known;
 }

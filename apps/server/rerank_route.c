@@ -105,19 +105,11 @@ void pith_handle_rerank(pith_exchange *exchange) {
     pith_embed_request r = {.param = "documents", .has_query = true, .answer = answer};
     pith_fields_init(&f, body, "");
     pith_fields_text(&f, "model", &r.model);
-    json_t *texts = read_texts(&f);
+    r.texts = read_texts(&f);
     pith_fields_int(&f, "top_n", 1, INT32_MAX, &top_n);
     pith_fields_flag(&f, "return_documents", &returns);
     r.fields = json_pack("{s:I}", "top_n", (json_int_t)top_n);
     if (!r.fields) pith_fields_short(&f);
-    if (returns && !f.failed) pith_fields_set(&f, r.fields, "documents", without_query(texts));
-    if (pith_fields_close(&f)) {
-        r.texts = texts;
-        pith_embed_start(exchange, &r);
-    } else {
-        json_decref(r.fields);
-        pith_fields_refuse(&f, exchange);
-    }
-    json_decref(texts);
-    json_decref(body);
+    if (returns && !f.failed) pith_fields_set(&f, r.fields, "documents", without_query(r.texts));
+    pith_embed_start(exchange, &f, body, &r);
 }

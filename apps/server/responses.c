@@ -246,14 +246,8 @@ static void read_text(pith_fields *f, pith_answer_request *out, json_t **more) {
     pith_fields_init(&in, text, "text");
     if (pith_fields_object(&in, "format", &format)) {
         pith_fields_init(&at, format, "text.format");
-        if (pith_fields_require(&at, "type")) pith_fields_text(&at, "type", &type);
-        bool is_schema = strcmp(type, "json_schema") == 0;
-        if (is_schema) {
-            schema = pith_openai_read_schema(&at);
-        } else if (strcmp(type, "text") != 0 && strcmp(type, "json_object") != 0) {
-            pith_fields_wrong(&at, "type", "invalid_value",
-                              "must be text, json_object or json_schema, not '%.40s'", type);
-        }
+        pith_openai_read_format(&at, &type);
+        if (strcmp(type, "json_schema") == 0) schema = pith_openai_read_schema(&at);
         pith_fields_close(&at);
         pith_fields_leave(&in, &at);
     }
@@ -337,22 +331,39 @@ static json_t *or_empty(const json_t *body, const char *key, json_t *otherwise) 
     return json_deep_copy(value);
 }
 
+/* The tools that the model was told of, or the types of those that it was not. */
+static json_t *tools_of(const json_t *body, bool left_out) {
+    json_t *list = json_array(), *tool;
+    size_t i;
+    json_array_foreach(json_object_get(body, "tools"), i, tool) {
+        if (pith_responses_leaves_out(tool) != left_out) continue;
+        json_array_append_new(list, left_out ? json_incref(json_object_get(tool, "type"))
+                                             : json_deep_copy(tool));
+    }
+    return list;
+}
+
 /* Fields of the request that the response object has again. */
 static json_t *echo_of(const json_t *body, const pith_job_request *job) {
     double top_p = (double)job->sampler.top_p;
     if (top_p == 0) top_p = 1;    /* absent */
     if (top_p < 1e-30) top_p = 0; /* pith_fields_share */
-    return json_pack(
-        "{s:o, s:o, s:o, s:b, s:n, s:o, s:b, s:f, s:f, s:o, s:o, s:o, s:s, s:o, s:b}",
-        "instructions", or_null(body, "instructions"), "max_output_tokens",
-        or_null(body, "max_output_tokens"), "metadata", or_empty(body, "metadata", json_object()),
-        "parallel_tool_calls", (int)!job->single_call, "previous_response_id", "reasoning",
-        or_empty(body, "reasoning", json_pack("{s:n, s:n}", "effort", "summary")), "store", 0,
-        "temperature", (double)job->sampler.temperature, "top_p", top_p, "text",
-        or_empty(body, "text", json_pack("{s:{s:s}}", "format", "type", "text")), "tool_choice",
-        or_empty(body, "tool_choice", json_string("auto")), "tools",
-        or_empty(body, "tools", json_array()), "truncation", "disabled", "user",
-        or_null(body, "user"), "background", 0);
+    json_t *left_out = tools_of(body, true),
+           *echo = json_pack(
+               "{s:o, s:o, s:o, s:b, s:n, s:o, s:b, s:f, s:f, s:o, s:o, s:o, s:s, s:o, s:b}",
+               "instructions", or_null(body, "instructions"), "max_output_tokens",
+               or_null(body, "max_output_tokens"), "metadata",
+               or_empty(body, "metadata", json_object()), "parallel_tool_calls",
+               (int)!job->single_call, "previous_response_id", "reasoning",
+               or_empty(body, "reasoning", json_pack("{s:n, s:n}", "effort", "summary")), "store",
+               0, "temperature", (double)job->sampler.temperature, "top_p", top_p, "text",
+               or_empty(body, "text", json_pack("{s:{s:s}}", "format", "type", "text")),
+               "tool_choice", or_empty(body, "tool_choice", json_string("auto")), "tools",
+               tools_of(body, false), "truncation", "disabled", "user", or_null(body, "user"),
+               "background", 0);
+    if (json_array_size(left_out) > 0) json_object_set(echo, "tools_left_out", left_out);
+    json_decref(left_out);
+    return echo;
 }
 
 static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) {
@@ -360,7 +371,7 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     pith_fields_text(f, "model", &out->model);
     pith_fields_text(f, "instructions", &instructions);
     json_t *messages = pith_responses_read_input(f, instructions);
-    json_t *tools = pith_responses_read_tools(f, &out->job), *more = NULL;
+    json_t *tools = pith_responses_read_tools(f, &out->job), *more = NULL, *notes = NULL;
     read_reasoning(f, &out->job, &more);
     pith_fields_flag(f, "stream", &out->stream);
     read_sampling(f, server, out);
@@ -368,6 +379,7 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     read_include(f, out);
     refuse_kept(f);
     pith_openai_read_harmless(f, &out->job);
+    pith_fields_object(f, "client_metadata", &notes); /* the client's own notes */
     out->context = pith_chat_context(f, messages, out->job.reads_calls ? tools : NULL, more);
     out->job.context = out->context;
     out->job.tools = json_object_get(out->context, "tools"); /* the context's */

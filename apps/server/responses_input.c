@@ -59,27 +59,24 @@ static void read_parts(pith_fields *in, const char *key, const char *const *type
 
 static void read_message(conversion *c, pith_fields *in) {
     static const char *const types[] = {"input_text", "output_text", "text", NULL};
-    static const char *const roles[] = {"user", "assistant", "system", "developer"};
+    static const char *const roles[] = {"user", "assistant", "system", "developer", NULL};
     const char *role = "";
     pith_buffer text = {0};
-    size_t i = 0;
-    if (pith_fields_require(in, "role")) pith_fields_text(in, "role", &role);
-    while (i < 4 && strcmp(roles[i], role) != 0) i++;
-    if (role[0] && i == 4)
-        pith_fields_wrong(in, "role", "invalid_value",
-                          "must be user, assistant, system or developer, not '%.40s'", role);
+    if (pith_fields_require(in, "role")) pith_fields_choice(in, "role", roles, &role);
     if (pith_fields_require(in, "content")) read_parts(in, "content", types, &text);
     pith_fields_harmless(in, "phase");
     json_t *content = pith_fields_take(in, &text);
     bool is_taken = c->current && (json_object_get(c->current, "tool_calls") ||
                                    json_string_length(json_object_get(c->current, "content")) > 0);
-    if (i != 1 || is_taken) flush(c);
-    if (i == 1)
+    bool is_assistant = strcmp(role, "assistant") == 0;
+    if (!is_assistant || is_taken) flush(c);
+    if (is_assistant)
         pith_fields_set(in, assistant(c), "content", content);
     else
-        pith_fields_append(
-            in, c->list,
-            json_pack("{s:s, s:o}", "role", i == 0 ? "user" : "system", "content", content));
+        pith_fields_append(in, c->list,
+                           json_pack("{s:s, s:o}", "role",
+                                     strcmp(role, "user") == 0 ? "user" : "system", "content",
+                                     content));
 }
 
 static void read_call(conversion *c, pith_fields *in) {
@@ -175,6 +172,26 @@ json_t *pith_responses_read_input(pith_fields *f, const char *instructions) {
 
 /* ---- Tools ---- */
 
+bool pith_responses_leaves_out(const json_t *tool) {
+    static const char *const types[] = {"apply_patch",
+                                        "code_interpreter",
+                                        "computer_use_preview",
+                                        "custom",
+                                        "file_search",
+                                        "image_generation",
+                                        "local_shell",
+                                        "mcp",
+                                        "namespace",
+                                        "shell",
+                                        "tool_search"};
+    const char *type = json_string_value(json_object_get(tool, "type"));
+    if (!type) return false;
+    if (strncmp(type, "web_search", strlen("web_search")) == 0) return true; /* versions of it */
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(type, types[i]) == 0) return true;
+    return false;
+}
+
 static void read_tool(pith_fields *f, json_t *tool, size_t at, json_t *tools) {
     char path[PITH_FIELDS_PATH];
     const char *type = "", *name = "", *description = NULL;
@@ -182,11 +199,10 @@ static void read_tool(pith_fields *f, json_t *tool, size_t at, json_t *tools) {
     bool strict = false;
     pith_fields in;
     snprintf(path, sizeof path, "tools[%zu]", at);
-    if (!pith_fields_enter(f, tool, path, &in)) return;
+    if (pith_responses_leaves_out(tool) || !pith_fields_enter(f, tool, path, &in)) return;
     if (pith_fields_require(&in, "type")) pith_fields_text(&in, "type", &type);
     if (type[0] && strcmp(type, "function") != 0)
-        pith_fields_wrong(&in, "type", "unsupported",
-                          "must be function: '%.40s' would run at the server", type);
+        pith_fields_wrong(&in, "type", "unsupported", "must be function, not '%.40s'", type);
     if (pith_fields_require(&in, "name")) pith_fields_text(&in, "name", &name);
     pith_fields_text(&in, "description", &description);
     pith_fields_object(&in, "parameters", &parameters);
@@ -236,6 +252,10 @@ json_t *pith_responses_read_tools(pith_fields *f, pith_job_request *job) {
         read_tool(f, tool, i, list);
     }
     bool has_tools = json_array_size(list) > 0;
+    if (!has_tools && json_array_size(tools) > 0)
+        pith_fields_wrong(f, "tools[0].type", "unsupported",
+                          "must be function: '%.40s' is not supported",
+                          json_string_value(json_object_get(json_array_get(tools, 0), "type")));
     job->reads_calls = read_choice(f, has_tools, job) && has_tools;
     pith_fields_flag(f, "parallel_tool_calls", &parallel);
     job->single_call = !parallel;

@@ -36,14 +36,18 @@ static const pith_route routes[] = {
     {"GET", "/api/version", pith_handle_ollama_version, PITH_ROUTE_LIST, pith_ollama_error},
     /* the page and its history */
     {"GET", "/", pith_handle_page, PITH_ROUTE_OPEN | PITH_ROUTE_QUICK, pith_openai_error},
-    {"GET", "/pith/status", pith_handle_status, PITH_ROUTE_LIST, pith_openai_error},
-    {"GET", "/pith/conversations", pith_handle_conversations, PITH_ROUTE_LIST, pith_openai_error},
-    {"GET", "/pith/conversations/*", pith_handle_conversation, 0, pith_openai_error},
-    {"PUT", "/pith/conversations/*", pith_handle_conversation_put, 0, pith_openai_error},
-    {"DELETE", "/pith/conversations/*", pith_handle_conversation_delete, 0, pith_openai_error},
-    {"POST", "/pith/search", pith_handle_search, 0, pith_openai_error},
-    {"GET", "/pith/export", pith_handle_export, 0, pith_openai_error},
-    {"POST", "/pith/import", pith_handle_import, 0, pith_openai_error},
+    {"GET", "/pith/status", pith_handle_status, PITH_ROUTE_HISTORY, pith_openai_error},
+    {"GET", "/pith/conversations", pith_handle_conversations, PITH_ROUTE_HISTORY,
+     pith_openai_error},
+    {"GET", "/pith/conversations/*", pith_handle_conversation, PITH_ROUTE_HISTORY,
+     pith_openai_error},
+    {"PUT", "/pith/conversations/*", pith_handle_conversation_put, PITH_ROUTE_HISTORY,
+     pith_openai_error},
+    {"DELETE", "/pith/conversations/*", pith_handle_conversation_delete, PITH_ROUTE_HISTORY,
+     pith_openai_error},
+    {"POST", "/pith/search", pith_handle_search, PITH_ROUTE_HISTORY, pith_openai_error},
+    {"GET", "/pith/export", pith_handle_export, PITH_ROUTE_HISTORY, pith_openai_error},
+    {"POST", "/pith/import", pith_handle_import, PITH_ROUTE_HISTORY, pith_openai_error},
 };
 enum { N_ROUTES = sizeof routes / sizeof routes[0] };
 

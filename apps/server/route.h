@@ -9,7 +9,8 @@ enum {
     PITH_ROUTE_OPEN = 1,     /* needs no key */
     PITH_ROUTE_QUICK = 2,    /* never waits, for a lock of a busy part or otherwise: runs at once */
     PITH_ROUTE_UPSTREAM = 4, /* may be answered by the upstream (routing.h) */
-    PITH_ROUTE_LIST = 8      /* needs no model and little time: not behind long texts */
+    PITH_ROUTE_LIST = 8,     /* needs no model and little time: not behind long texts */
+    PITH_ROUTE_HISTORY = 16  /* may wait for the history's file, and nobody else behind it */
 };
 
 /* The body of an error; NULL without memory. */

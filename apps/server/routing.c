@@ -3,6 +3,7 @@
  *
  *   policy local-only            -> local
  *   marked private               -> local, whatever else is said
+ *   sent upstream by us already  -> local: the upstream leads here
  *   the caller's choice          -> as chosen
  *   the model asked for          -> upstream when it is the upstream's
  *   rules (policy rules)         -> upstream when one applies
@@ -15,6 +16,7 @@
 #include "base/memory.h"
 #include "server/exchange_state.h"
 #include "server/private_marks.h"
+#include "server/private_talks.h"
 #include "server/upstream.h"
 
 #include <stdarg.h>
@@ -26,6 +28,7 @@ struct pith_routing {
     pith_server *server;
     const pith_server_upstream *options;
     pith_marks *marks;
+    pith_talks *talks;
     pith_upstream *upstream; /* NULL: nothing leaves */
 };
 
@@ -39,9 +42,11 @@ pith_routing *pith_routing_new(pith_server *server, pith_error *error) {
     r->server = server;
     r->options = o;
     r->marks = pith_marks_new(o->marks, o->marks_name ? o->marks_name : "", error);
-    bool leaves = o->url && o->policy != PITH_ROUTE_LOCAL_ONLY;
-    if (r->marks && leaves) r->upstream = pith_upstream_new(server, error);
-    if (r->marks && (!leaves || r->upstream)) return r;
+    r->talks = pith_talks_new();
+    if (r->marks && !r->talks) pith_fail_memory(error, "the routing", 0);
+    bool leaves = o->url && o->policy != PITH_ROUTE_LOCAL_ONLY, ok = r->marks && r->talks;
+    if (ok && leaves) r->upstream = pith_upstream_new(server, error);
+    if (ok && (!leaves || r->upstream)) return r;
     pith_routing_free(r);
     return NULL;
 }
@@ -50,7 +55,12 @@ void pith_routing_free(pith_routing *r) {
     if (!r) return;
     pith_upstream_free(r->upstream);
     pith_marks_free(r->marks);
+    pith_talks_free(r->talks);
     pith_free(r);
+}
+
+const char *pith_routing_upstream_model(const pith_routing *r) {
+    return r->upstream ? r->options->model : NULL;
 }
 
 void pith_routing_cancel(pith_routing *r) {
@@ -69,6 +79,13 @@ static pith_route_wish wish_of(const char *text) {
     return PITH_WISH_UNKNOWN;
 }
 
+/* The caller's word; of two the one that keeps it here counts. */
+static pith_route_wish join_wishes(pith_route_wish a, pith_route_wish b) {
+    if (a == PITH_WISH_UNKNOWN || b == PITH_WISH_UNKNOWN) return PITH_WISH_UNKNOWN;
+    if (a == PITH_WISH_LOCAL || b == PITH_WISH_LOCAL) return PITH_WISH_LOCAL;
+    return a != PITH_WISH_NONE ? a : b;
+}
+
 /* What is not a clear no counts as a mark. */
 static bool says_yes(const char *text) {
     static const char *const no[] = {"0", "false", "no", "off"};
@@ -77,11 +94,27 @@ static bool says_yes(const char *text) {
     return true;
 }
 
+/* A header may be there more than once: proxies and libraries add theirs. */
+static enum MHD_Result read_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                   const char *value) {
+    pith_exchange *e = user;
+    pith_route_state *state = &e->routing;
+    const pith_upstream *upstream = e->server->routing->upstream;
+    const char *text = value ? value : "";
+    (void)kind;
+    if (strcasecmp(name, "X-Pith-Route") == 0)
+        state->wish = join_wishes(state->wish, wish_of(text));
+    if (strcasecmp(name, "X-Pith-Private") == 0)
+        state->is_private = state->is_private || says_yes(text);
+    if (upstream && strcasecmp(name, "Via") == 0)
+        state->came_back = state->came_back || pith_upstream_is_via(upstream, text);
+    return MHD_YES;
+}
+
 void pith_routing_read_headers(pith_exchange *e) {
-    const char *wish = pith_exchange_header(e, "X-Pith-Route");
-    const char *mark = pith_exchange_header(e, "X-Pith-Private");
-    e->routing.wish = wish ? wish_of(wish) : PITH_WISH_NONE;
-    e->routing.is_private = mark && says_yes(mark);
+    e->routing.wish = PITH_WISH_NONE;
+    e->routing.is_private = e->routing.came_back = false;
+    MHD_get_connection_values(e->connection, MHD_HEADER_KIND, read_header, e);
 }
 
 void pith_routing_read_field(pith_fields *f, pith_route_wish *wish, bool *is_private) {
@@ -128,6 +161,7 @@ static bool refuse(pith_exchange *e, int status, const char *code, const char *t
 static bool has_unreadable_parts(const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *parts = json_object_get(json_array_get(messages, i), "content");
+        if (json_is_object(parts)) return true;
         for (size_t j = 0; j < json_array_size(parts); j++) {
             const char *type = json_string_value(json_object_get(json_array_get(parts, j), "type"));
             if (!type || (strcmp(type, "text") != 0 && strcmp(type, "refusal") != 0)) return true;
@@ -144,15 +178,17 @@ static bool is_private(pith_routing *r, pith_exchange *e, json_t *body, bool by_
         decide(e, false, false, "private: the header X-Pith-Private");
     else if (by_field)
         decide(e, false, false, "private: the field pith.private");
-    else if ((line = pith_marks_find(r->marks, body)) != 0)
+    else if ((line = pith_marks_find(r->marks, body)) > 0)
         decide(e, false, false, "private: the mark in line %d of the list of private words", line);
+    else if (line == PITH_MARKS_UNSEARCHED)
+        decide(e, false, false, "private: it could not be searched for all marks");
     else if (pith_marks_has_words(r->marks) && has_unreadable_parts(messages))
         decide(e, false, false, "private: a part that is no text cannot be searched for marks");
-    else if (pith_marks_knows(r->marks, messages))
+    else if (pith_talks_knows(r->talks, body))
         decide(e, false, false, "private: it goes on with a conversation that was marked");
     else
         return false;
-    pith_marks_remember(r->marks, messages);
+    pith_talks_remember(r->talks, body);
     return true;
 }
 
@@ -165,6 +201,12 @@ static bool is_upstream_model(const pith_routing *r, const char *name) {
     return false;
 }
 
+/* Names of adapters and ids of tokens mean something to the model here alone. */
+static bool is_for_ours(json_t *body) {
+    return json_array_size(json_object_get(body, "lora")) > 0 ||
+           json_object_size(json_object_get(body, "logit_bias")) > 0;
+}
+
 /* Of a request that may leave by policy. wish: header and field together. */
 static decision choose(pith_routing *r, pith_exchange *e, json_t *body, pith_route_wish wish,
                        bool marked) {
@@ -173,11 +215,15 @@ static decision choose(pith_routing *r, pith_exchange *e, json_t *body, pith_rou
     bool is_theirs = is_upstream_model(r, model);
     e->routing.may_substitute = is_theirs;
     if (is_private(r, e, body, marked)) return (decision){false, false};
+    if (e->routing.came_back)
+        return decide(e, false, false, "it was upstream already: the upstream leads here");
     if (json_is_array(prompt) && !json_is_string(json_array_get(prompt, 0)))
         return decide(e, false, false, "token ids mean nothing to another model");
     if (wish == PITH_WISH_LOCAL) return decide(e, false, false, "the caller chose local");
     if (wish == PITH_WISH_UPSTREAM) return decide(e, true, false, "the caller chose upstream");
     if (is_theirs) return decide(e, true, false, "the model asked for is upstream");
+    if (is_for_ours(body))
+        return decide(e, false, false, "it names adapters or tokens of the model here");
     if (r->options->policy != PITH_ROUTE_BY_RULES) return decide(e, false, true, "local first");
     if (r->options->tools && json_array_size(json_object_get(body, "tools")) > 0)
         return decide(e, true, false, "rule: it uses tools");
@@ -188,7 +234,8 @@ static decision choose(pith_routing *r, pith_exchange *e, json_t *body, pith_rou
 
 /* The request as the upstream gets it; released with pith_json_release. */
 static char *upstream_body(const pith_routing *r, json_t *body) {
-    json_object_del(body, "pith");
+    static const char *const own[] = {"pith", "lora", "deadline_ms", "return_progress"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) json_object_del(body, own[i]);
     if (json_object_set_new(body, "model", json_string(r->options->model)) != 0) return NULL;
     return json_dumps(body, JSON_COMPACT);
 }
@@ -231,12 +278,6 @@ static bool take_local_only(pith_exchange *e) {
     return refuse(e, 403, "upstream_not_allowed",
                   o->url ? "nothing leaves this server: it was started with --route local-only"
                          : "this server knows no upstream: start it with --upstream and --route");
-}
-
-/* The caller's word; of header and field the one that keeps it here counts. */
-static pith_route_wish join_wishes(pith_route_wish header, pith_route_wish field) {
-    if (header == PITH_WISH_LOCAL || field == PITH_WISH_LOCAL) return PITH_WISH_LOCAL;
-    return header != PITH_WISH_NONE ? header : field;
 }
 
 static bool take_by_policy(pith_routing *r, pith_exchange *e) {

@@ -28,6 +28,7 @@ enum { PITH_ROUTE_REASON = 160 };
 typedef struct pith_route_state {
     pith_route_wish wish; /* of the header X-Pith-Route */
     bool is_private;      /* header X-Pith-Private */
+    bool came_back;       /* header Via: we sent it upstream, and it led here */
     bool is_decided;
     bool may_leave;          /* it may still be handed over */
     bool may_substitute;     /* the model that it names is the upstream's: any of ours will do */
@@ -37,6 +38,8 @@ typedef struct pith_route_state {
 
 pith_routing *pith_routing_new(pith_server *server, pith_error *error);
 void pith_routing_free(pith_routing *routing);
+/* What the upstream calls its model; NULL: nothing may go there. */
+const char *pith_routing_upstream_model(const pith_routing *routing);
 /* What is upstream gets an error; nothing more leaves. */
 void pith_routing_cancel(pith_routing *routing);
 /* The same; afterwards nothing is done by another thread. NULL is allowed. */

@@ -20,7 +20,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { DESK_THREADS = 2, LIST_THREADS = 1, DESK_LIMIT = 4096, TICK_MS = 100 };
+enum { DESK_THREADS = 2, LIST_THREADS = 1, HISTORY_THREADS = 1 };
+enum { DESK_LIMIT = 4096, TICK_MS = 100 };
 
 void pith_server_log_line(const pith_server *server, pith_server_log level, const char *format,
                           ...) {
@@ -129,7 +130,9 @@ pith_status pith_server_run(const pith_server_options *options, const volatile s
     if (open_history(server, error))
         server->desk = pith_desk_new(server, DESK_THREADS, DESK_LIMIT, error);
     if (server->desk) server->list_desk = pith_desk_new(server, LIST_THREADS, DESK_LIMIT, error);
-    if (server->list_desk) server->models = pith_models_new(server, error);
+    if (server->list_desk)
+        server->history_desk = pith_desk_new(server, HISTORY_THREADS, DESK_LIMIT, error);
+    if (server->history_desk) server->models = pith_models_new(server, error);
     /* that the address is taken is told before a model is loaded */
     if (server->models) server->routing = pith_routing_new(server, error);
     if (server->routing) server->http = pith_http_new(server, error);
@@ -141,6 +144,7 @@ pith_status pith_server_run(const pith_server_options *options, const volatile s
     pith_routing_stop(server->routing);
     pith_desk_free(server->desk);
     pith_desk_free(server->list_desk);
+    pith_desk_free(server->history_desk);
     pith_models_free(server->models);
     pith_chat_history_free(server->history);
     pith_routing_free(server->routing);

@@ -43,13 +43,16 @@ struct pith_server {
     const pith_server_options *options;
     pith_http *http;
     pith_desk *desk, *list_desk; /* the second for routes that never take long */
+    pith_desk *history_desk;     /* for those that may wait for the history's file */
     pith_models *models;
     pith_chat_history *history; /* of the page */
     struct pith_routing *routing;
     pith_server_counts counts;
-    atomic_bool is_stopping; /* new requests are refused */
-    atomic_int n_handed;     /* exchanges that wait for their answer */
-    atomic_ullong n_ids;     /* of replies given out so far: their names */
+    atomic_bool is_stopping;     /* new requests are refused */
+    atomic_int n_handed;         /* exchanges that wait for their answer */
+    atomic_ullong held_bytes;    /* of large answers that are not wholly sent */
+    atomic_ullong n_ids;         /* of replies given out so far: their names */
+    atomic_ullong upstream_held; /* bytes of the upstream's answers that are not whole yet */
     uint64_t started_ns;
 };
 
@@ -91,5 +94,9 @@ bool pith_guard_same(const char *a, const char *b);
 bool pith_guard_host(const pith_server_options *options, const char *host);
 /* Whether the Origin header may: it is listed, or it is the server itself, as Host says. */
 bool pith_guard_origin(const pith_server_options *options, const char *origin, const char *host);
+/* Whether a request without an Origin may, by what the browser says of it (Sec-Fetch-Site, -Mode
+ * and -Dest; NULL: nothing): what a page of another site includes may not, but for a link that the
+ * user follows. */
+bool pith_guard_site(const char *site, const char *mode, const char *dest);
 
 #endif

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "server/exchange_state.h"
+#include "server/upstream_address.h"
 #include "server/upstream_log.h"
 #include "server/upstream_reply.h"
 
@@ -31,8 +32,8 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum {
     CONNECTING_MS = 4,     /* between looks at connections that do not stand yet */
@@ -46,9 +47,11 @@ enum {
     WAIT_LIMIT_MS = 30000,
     UNACKED_MS = 3000,      /* bytes that the network swallowed */
     SLOW_CLIENT_MS = 60000, /* that takes nothing */
+    LAST_WORDS_MS = 500,    /* after a stream's [DONE] */
     IDLE_CONNECTION_S = 30,
     MOST_TRANSFERS = 256,
-    URL_LIMIT = 1000
+    HEAD_LIMIT = 256 << 10, /* bytes of an answer's heads */
+    VIA_LIMIT = 400
 };
 
 #define MS 1000000u /* nanoseconds */
@@ -62,8 +65,9 @@ typedef struct transfer {
     char *body; /* of json_dumps */
     char id[64];
     pith_upstream_reply reply;
-    uint64_t begun_ns, connect_by_ns, paused_ns;
+    uint64_t begun_ns, connect_by_ns, paused_ns, complete_ns;
     uint64_t n_probed; /* bytes of a probe's answer */
+    uint64_t n_head;   /* bytes of heads */
     bool is_connected, is_paused;
     struct transfer *next;
 } transfer;
@@ -71,8 +75,8 @@ typedef struct transfer {
 struct pith_upstream {
     pith_server *server;
     const pith_server_upstream *options;
-    char base[URL_LIMIT], origin[URL_LIMIT];
-    bool is_loopback, is_tls;
+    pith_upstream_address address;
+    char via[32]; /* our name in the header of those that a request has passed */
     pith_upstream_log *log;
     CURLM *multi;
     pthread_t thread;
@@ -88,39 +92,12 @@ struct pith_upstream {
     int wait_ms, connect_ms;
 };
 
-/* ---- The address ---- */
-
-static bool is_plain_host(const char *host, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        if ((unsigned char)host[i] <= ' ' || strchr("@?#\\\x7F", host[i])) return false;
-    return size > 0;
-}
-
-/* "https://host[:port][/path]" without a name, a password or a query. */
-static bool read_url(pith_upstream *u, pith_error *error) {
-    const char *url = u->options->url, *host = strstr(url, "://");
-    bool ok = strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
-    size_t n_host = ok ? strcspn(host + 3, "/") : 0, size = strlen(url);
-    ok = ok && is_plain_host(host + 3, size - (size_t)(host + 3 - url)) && n_host > 0;
-    while (size > 0 && url[size - 1] == '/') size--;
-    if (!ok || size + sizeof "/v1" > URL_LIMIT) {
-        pith_fail(
-            error, PITH_ERROR_ARGUMENT,
-            "--upstream needs an address such as https://host:8000/v1, without name, password "
-            "or query");
-        return false;
-    }
-    size_t n_origin = (size_t)(host + 3 - url) + n_host;
-    snprintf(u->origin, sizeof u->origin, "%.*s", (int)n_origin, url);
-    snprintf(u->base, sizeof u->base, "%.*s%s", (int)size, url, size <= n_origin ? "/v1" : "");
-    u->is_tls = strncasecmp(url, "https", 5) == 0;
-    u->is_loopback = strncmp(host + 3, "127.", 4) == 0 || strncmp(host + 3, "[::1]", 5) == 0 ||
-                     strncasecmp(host + 3, "localhost", 9) == 0;
-    return true;
+bool pith_upstream_is_via(const pith_upstream *u, const char *via) {
+    return strstr(via, u->via) || strlen(via) > VIA_LIMIT;
 }
 
 const char *pith_upstream_origin(const pith_upstream *u) {
-    return u->origin;
+    return u->address.origin;
 }
 
 /* ---- Whether it is there (under the lock, but for the last) ---- */
@@ -158,15 +135,21 @@ static void tell_away(pith_upstream *u, const char *why) {
     pthread_mutex_unlock(&u->lock);
     if (!told)
         pith_server_log_line(u->server, PITH_SERVER_LOG_INFO,
-                             "the upstream %.150s cannot be reached: %.150s", u->origin, why);
+                             "the upstream %.150s cannot be reached: %.150s", u->address.origin,
+                             why);
 }
 
 /* ---- Handles ---- */
 
 static size_t on_header(char *line, size_t one, size_t size, void *user) {
     transfer *t = user;
+    t->n_head += one * size;
     if (t->exchange) pith_upstream_reply_line(&t->reply, line, one * size);
-    return one * size;
+    if (t->n_head <= HEAD_LIMIT) return one * size;
+    pith_upstream_reply_wrong(&t->reply, "upstream_too_large",
+                              "the head of the upstream's answer is larger than %d KiB",
+                              HEAD_LIMIT >> 10);
+    return 0;
 }
 
 static size_t on_data(char *data, size_t one, size_t size, void *user) {
@@ -214,6 +197,14 @@ static bool add_key(transfer *t, const char *key) {
     return ok;
 }
 
+/* Who was asked before, and we: two servers that name each other as upstream notice it so. */
+static bool add_via(const pith_upstream *u, transfer *t) {
+    char line[VIA_LIMIT + 64];
+    const char *before = pith_exchange_header(t->exchange, "Via");
+    snprintf(line, sizeof line, "Via: %s%s%s", before ? before : "", before ? ", " : "", u->via);
+    return add_line(t, line);
+}
+
 static void set_limits(const pith_upstream *u, CURL *h) {
     int seconds = u->options->timeout_seconds > 0 ? u->options->timeout_seconds : 120;
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
@@ -232,18 +223,19 @@ static void set_limits(const pith_upstream *u, CURL *h) {
 #if LIBCURL_VERSION_NUM >= 0x075700
     curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L); /* a name that is looked up is not waited for */
 #endif
-    if (u->is_loopback) curl_easy_setopt(h, CURLOPT_NOPROXY, "*");
-    if (!u->is_tls) curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
+    if (u->address.is_loopback) curl_easy_setopt(h, CURLOPT_NOPROXY, "*");
+    if (!u->address.is_tls) curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
 }
 
 /* false: memory is short. path: "/models" */
 static bool set_up(const pith_upstream *u, transfer *t, const char *path) {
     pith_buffer url = {0};
     t->handle = curl_easy_init();
-    pith_buffer_append_format(&url, "%s%s", u->base, path);
+    pith_buffer_append_format(&url, "%s%s", u->address.base, path);
     bool ok = t->handle && !url.failed;
     if (ok && u->options->key) ok = add_key(t, u->options->key);
     if (ok && t->body) ok = add_line(t, "Content-Type: application/json") && add_line(t, "Expect:");
+    if (ok && t->exchange) ok = add_via(u, t);
     if (ok) {
         curl_easy_setopt(t->handle, CURLOPT_URL, url.data);
         curl_easy_setopt(t->handle, CURLOPT_USERAGENT, "pith");
@@ -293,7 +285,7 @@ static bool list_departure(pith_upstream *u, const transfer *t, pith_error *erro
     const pith_departure what = {.id = t->id,
                                  .path = t->exchange->path,
                                  .reason = t->exchange->routing.reason,
-                                 .upstream = u->origin,
+                                 .upstream = u->address.origin,
                                  .model = u->options->model,
                                  .body = pith_span_of(t->body)};
     pith_error why = {0};
@@ -408,7 +400,7 @@ static void distrust_connections(pith_upstream *u) {
 }
 
 static void end_request(pith_upstream *u, transfer *t, CURLcode code) {
-    if (t->reply.is_gone || pith_exchange_is_gone(t->exchange)) {
+    if (!t->reply.is_complete && (t->reply.is_gone || pith_exchange_is_gone(t->exchange))) {
         list_return(u, t, "the client left");
         pith_upstream_reply_wrong(&t->reply, "client", "the client left");
     } else if (is_unreachable(code, t)) {
@@ -418,7 +410,7 @@ static void end_request(pith_upstream *u, transfer *t, CURLcode code) {
         pthread_mutex_lock(&u->lock);
         mark_there(u);
         pthread_mutex_unlock(&u->lock);
-        record_failure(u, t, code);
+        if (!t->reply.is_complete) record_failure(u, t, code);
         pith_upstream_reply_judge(&t->reply);
         if (t->reply.code) distrust_connections(u);
         list_return(u, t, t->reply.code ? t->reply.wrong : NULL);
@@ -453,7 +445,8 @@ static void end_probe(pith_upstream *u, transfer *t, CURLcode code) {
     if (status == 0 && !cancelled) tell_away(u, curl_easy_strerror(code));
     if (status == 401 || status == 403)
         pith_server_log_line(u->server, PITH_SERVER_LOG_ERROR,
-                             "the upstream %.150s refuses the key (status %ld)", u->origin, status);
+                             "the upstream %.150s refuses the key (status %ld)", u->address.origin,
+                             status);
 }
 
 /* After its client has its answer: this may wait for a name's lookup. */
@@ -543,10 +536,18 @@ static void check_paused(pith_upstream *u, transfer *t, uint64_t now) {
     }
 }
 
+/* Its client has all; a connection that is at its end soon may be used again. */
+static void check_complete(pith_upstream *u, transfer *t, uint64_t now) {
+    if (!t->complete_ns) t->complete_ns = now;
+    if (now - t->complete_ns >= (uint64_t)LAST_WORDS_MS * MS) end_transfer(u, t, CURLE_OK);
+}
+
 static void check(pith_upstream *u, transfer *t, uint64_t now) {
     if (!t->exchange) return;
     if (!is_connected(t) && now >= t->connect_by_ns) {
         end_slow_connection(u, t);
+    } else if (t->reply.is_complete) {
+        check_complete(u, t, now);
     } else if (pith_exchange_is_gone(t->exchange)) {
         t->reply.is_gone = true;
         end_transfer(u, t, CURLE_ABORTED_BY_CALLBACK);
@@ -619,11 +620,15 @@ pith_upstream *pith_upstream_new(pith_server *server, pith_error *error) {
     }
     u->server = server;
     u->options = &server->options->upstream;
+    snprintf(u->via, sizeof u->via, "1.1 pith-%016llx",
+             (unsigned long long)pith_hash(&server->started_ns, sizeof server->started_ns,
+                                           (uint64_t)getpid()));
     u->wait_ms = FIRST_WAIT_MS;
     u->connect_ms = PITH_UPSTREAM_CONNECT_MS;
     u->wants_probe = true;
     pthread_mutex_init(&u->lock, NULL);
-    bool ok = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && read_url(u, error);
+    bool ok = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+              pith_upstream_address_read(u->options->url, &u->address, error);
     if (ok) ok = (u->log = pith_upstream_log_open(u->options->log_path, error)) != NULL;
     if (ok && !(u->multi = curl_multi_init())) {
         pith_fail_memory(error, "the upstream", 0);

@@ -28,6 +28,8 @@ bool pith_upstream_is_there(pith_upstream *upstream);
  * nothing was sent and nothing will be; the error says why. */
 bool pith_upstream_send(pith_upstream *upstream, pith_exchange *exchange, char *body,
                         bool wants_stream, pith_error *error);
+/* Whether a request with this header Via was sent by us before, or passed too many others. */
+bool pith_upstream_is_via(const pith_upstream *upstream, const char *via);
 /* "https://host:port", for logs and messages. */
 const char *pith_upstream_origin(const pith_upstream *upstream);
 

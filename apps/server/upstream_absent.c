@@ -40,6 +40,12 @@ bool pith_upstream_send(pith_upstream *upstream, pith_exchange *exchange, char *
     return false;
 }
 
+bool pith_upstream_is_via(const pith_upstream *upstream, const char *via) {
+    (void)upstream;
+    (void)via;
+    return false;
+}
+
 const char *pith_upstream_origin(const pith_upstream *upstream) {
     (void)upstream;
     return "";

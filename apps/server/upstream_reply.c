@@ -114,7 +114,17 @@ static bool is_done(const pith_upstream_reply *r) {
     return n >= 5 && memcmp(r->tail + n - 5, "data:", 5) == 0;
 }
 
+/* Whether an empty line, which ends an event, is what came last. */
+static bool has_ended_event(const pith_upstream_reply *r) {
+    size_t n = r->n_tail;
+    if (n < 2) return false;
+    const char *end = r->tail + n;
+    if (end[-1] == '\r') return end[-2] == '\r' || end[-2] == '\n';
+    return end[-1] == '\n' && (end[-2] == '\n' || (n > 2 && end[-2] == '\r' && end[-3] == '\n'));
+}
+
 static pith_upstream_taken pass_on(pith_upstream_reply *r, const char *data, size_t size) {
+    if (r->is_complete) return PITH_UPSTREAM_TAKEN; /* nobody waits for what comes now */
     if (!r->has_begun && !begins_events(data[0])) {
         pith_upstream_reply_wrong(r, "upstream_no_stream",
                                   "the upstream's stream does not consist of events");
@@ -125,9 +135,31 @@ static pith_upstream_taken pass_on(pith_upstream_reply *r, const char *data, siz
     r->has_begun = true;
     r->n_bytes += size;
     keep_tail(r, data, size);
-    if (pith_exchange_stream_write(r->exchange, data, size)) return PITH_UPSTREAM_TAKEN;
-    r->is_gone = true;
-    return PITH_UPSTREAM_STOP;
+    if (!pith_exchange_stream_write(r->exchange, data, size)) {
+        r->is_gone = true;
+        return PITH_UPSTREAM_STOP;
+    }
+    r->is_complete = is_done(r) && has_ended_event(r);
+    if (r->is_complete) pith_exchange_stream_end(r->exchange);
+    return PITH_UPSTREAM_TAKEN;
+}
+
+/* Keeps a part of a whole answer, unless it or all of them become too large. */
+static void keep(pith_upstream_reply *r, const char *data, size_t size) {
+    atomic_ullong *held = &pith_exchange_server(r->exchange)->upstream_held;
+    r->n_bytes += size;
+    if (r->n_bytes > PITH_UPSTREAM_WHOLE_MAX) {
+        pith_upstream_reply_wrong(r, "upstream_too_large",
+                                  "the upstream's answer is larger than %d MiB",
+                                  PITH_UPSTREAM_WHOLE_MAX >> 20);
+        return;
+    }
+    r->n_held += size;
+    bool fits = atomic_fetch_add(held, size) + size <= PITH_UPSTREAM_HELD_MAX;
+    if (fits) pith_buffer_append(&r->whole, data, size);
+    if (!fits || r->whole.failed)
+        pith_upstream_reply_wrong(r, "upstream_memory",
+                                  "there is no memory for the upstream's answer");
 }
 
 pith_upstream_taken pith_upstream_reply_data(pith_upstream_reply *r, const char *data,
@@ -136,22 +168,14 @@ pith_upstream_taken pith_upstream_reply_data(pith_upstream_reply *r, const char 
     if (r->n_bytes == 0) check_type(r);
     if (r->code) return PITH_UPSTREAM_STOP;
     if (r->wants_stream && is_good(r)) return pass_on(r, data, size);
-    r->n_bytes += size;
-    pith_buffer_append(&r->whole, data, size);
-    if (r->whole.failed)
-        pith_upstream_reply_wrong(r, "upstream_memory",
-                                  "there is no memory for the upstream's answer");
-    if (r->n_bytes > PITH_UPSTREAM_WHOLE_MAX)
-        pith_upstream_reply_wrong(r, "upstream_too_large",
-                                  "the upstream's answer is larger than %d MiB",
-                                  PITH_UPSTREAM_WHOLE_MAX >> 20);
+    keep(r, data, size);
     return r->code ? PITH_UPSTREAM_STOP : PITH_UPSTREAM_TAKEN;
 }
 
 /* An error inside a stream that has begun; an event that was cut short is closed first. */
 static void end_stream(pith_upstream_reply *r) {
     const pith_http_error what = {502, "upstream_error", r->code, NULL, r->wrong};
-    if (!r->code) {
+    if (!r->code || r->is_complete) {
         pith_exchange_stream_end(r->exchange);
         return;
     }
@@ -209,6 +233,14 @@ void pith_upstream_reply_judge(pith_upstream_reply *r) {
                                       "the upstream's stream ended before its end");
         return;
     }
+    size_t n_values = 0;
+    pith_json_depth(r->whole.data, r->whole.size, &n_values);
+    if (n_values > PITH_UPSTREAM_VALUES_MAX) {
+        pith_upstream_reply_wrong(r, "upstream_too_large",
+                                  "the upstream's answer has more than %d values",
+                                  PITH_UPSTREAM_VALUES_MAX);
+        return;
+    }
     if (r->whole.data) r->json = json_loadb(r->whole.data, r->whole.size, JSON_ALLOW_NUL, NULL);
     if (is_good(r))
         judge_whole(r);
@@ -261,5 +293,7 @@ void pith_upstream_reply_end(pith_upstream_reply *r) {
         reply_status(r);
     json_decref(r->json);
     r->json = NULL;
+    atomic_fetch_sub(&pith_exchange_server(r->exchange)->upstream_held, r->n_held);
+    r->n_held = 0;
     pith_buffer_deinit(&r->whole);
 }

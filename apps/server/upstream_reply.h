@@ -3,8 +3,8 @@
  * becomes one error. Knows no network: upstream.c gives it lines of the head, bytes and the end.
  *
  * A whole answer is checked before the client gets any of it: JSON, with choices; {"pith": ...} is
- * put in front of its members. A stream passes byte by byte; one that ends without [DONE] gets an
- * error event as its last word. */
+ * put in front of its members. A stream passes byte by byte and is over with its [DONE], whatever
+ * comes then or does not come; one that ends without it gets an error event as its last word. */
 #ifndef PITH_APPS_SERVER_UPSTREAM_REPLY_H
 #define PITH_APPS_SERVER_UPSTREAM_REPLY_H
 
@@ -12,6 +12,8 @@
 
 enum {
     PITH_UPSTREAM_WHOLE_MAX = 32 << 20,   /* bytes of an answer that is no stream */
+    PITH_UPSTREAM_HELD_MAX = 256 << 20,   /* of all such answers together */
+    PITH_UPSTREAM_VALUES_MAX = 4 << 20,   /* of an answer's JSON */
     PITH_UPSTREAM_UNSENT_MAX = 256 << 10, /* of a stream that the client did not take yet */
     PITH_UPSTREAM_TAIL = 32
 };
@@ -29,10 +31,12 @@ typedef struct pith_upstream_reply {
     long status;
     char type[80], retry_after[16];
     bool has_begun, is_gone;
+    bool is_complete; /* the stream said that it is at its end, and the client was told */
     char tail[PITH_UPSTREAM_TAIL]; /* [n_tail] the last bytes of a stream */
     size_t n_tail;
     pith_buffer whole;
-    json_t *json; /* of it, once it was judged */
+    uint64_t n_held; /* of its bytes, counted in the server */
+    json_t *json;    /* of it, once it was judged */
     uint64_t n_bytes;
     const char *code; /* of what is wrong; NULL: nothing so far */
     char wrong[240];

@@ -50,8 +50,8 @@ async function bundle() {
         build({...options, entryPoints: [join(here, 'style.css')]}),
     ]);
     // what the user chose is known before anything is painted; all else runs after the first paint
-    const early = `document.documentElement.dataset.theme=localStorage['pith.theme']||'auto';` +
-        `document.documentElement.lang=localStorage['pith.language']||navigator.language;`;
+    const early = `let s={};try{s=localStorage}catch{}document.documentElement.dataset.theme=s['pith.theme']||'auto';` +
+        `document.documentElement.lang=s['pith.language']||navigator.language;`;
     const late = `requestAnimationFrame(()=>setTimeout(()=>{${script.outputFiles[0].text.trim()}}))`.replaceAll('</script', '<\\/script');
     const css = style.outputFiles[0].text.trim();
     const shell = readFileSync(join(here, 'page.html'), 'utf8');

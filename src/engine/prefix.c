@@ -21,7 +21,8 @@
 #include <string.h>
 
 enum {
-    KV_BITS = 1, /* to be raised by whatever changes the bits that a prompt leaves in KV */
+    KV_BITS = 2, /* to be raised by whatever changes the bits that a prompt leaves in KV, or what
+                    files of before may hold (before 2: shared beginnings with others' ids) */
     CANDIDATES = 8,
     TRIES = 8,
     DEFAULT_QUOTA_MIB = 1024

@@ -408,14 +408,17 @@ static void read_on_from(pith_reply *r, pith_id_span prompt) {
     if (!ready) same = take_shared(r, prompt, same);
     if (session->length > same) pith_session_cut(session, same);
     r->held = same;
-    memcpy(session->ids + same, prompt.data + same, (prompt.size - same) * sizeof *prompt.data);
+    /* Also the first ones: they may be another session's. The prompt may be session->ids itself. */
+    memmove(session->ids, prompt.data, prompt.size * sizeof *prompt.data);
     session->length = prompt.size;
     if (!ready) {
         pith_session_aim_adapters(session, prompt.size);
         pith_prefix_take(session->engine->prefix, session, prompt, &r->options, &r->out);
     }
     r->out.n_cached = ready ? prompt.size : pith_kv_sequence_length(session->kv);
-    if (r->out.n_cached > 0 && r->out.cache_source == PITH_CACHE_NONE)
+    if (r->out.n_cached == 0)
+        r->out.cache_source = PITH_CACHE_NONE;
+    else if (r->out.cache_source == PITH_CACHE_NONE)
         r->out.cache_source = PITH_CACHE_SESSION;
     r->first_fast = pith_engine_first_fast(session->engine, same, prompt.size - same);
     r->n_fed = r->n_fixed = prompt.size;

@@ -78,7 +78,7 @@ struct pith_reply {
     pith_error error;
 };
 
-/* The rows of the coming step, at most n_rows (>= 1); n 0 when it wants none. */
+/* The rows of the coming step, 1 to n_rows. READING: only while rows are unread. */
 pith_part pith_reply_part(pith_reply *reply, uint32_t n_rows);
 /* What a step that ended means: tokens are told, the phase may change. Also for a prompt that was
  * there already. */

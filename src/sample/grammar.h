@@ -87,6 +87,11 @@ pith_grammar_node pith_grammar_add_schema(pith_grammar_builder *builder, const c
                                           size_t size, pith_error *error);
 pith_grammar_node pith_grammar_add_regex(pith_grammar_builder *builder, const char *text,
                                          size_t size, pith_error *error);
+/* A grammar of one of those alone. */
+typedef pith_grammar_node pith_grammar_add(pith_grammar_builder *builder, const char *text,
+                                           size_t size, pith_error *error);
+pith_status pith_grammar_from_part(pith_grammar_add *add, const char *text, size_t size,
+                                   pith_grammar **out, pith_error *error);
 
 /* How a reply may call tools; choice, format and limits are the public types of pith.h. */
 typedef struct pith_tool_rules {

@@ -332,3 +332,20 @@ pith_status pith_grammar_build(pith_grammar_builder *builder, pith_grammar_node 
     pith_grammar_facts_deinit(&facts);
     return status;
 }
+
+pith_status pith_grammar_from_part(pith_grammar_add *add, const char *text, size_t size,
+                                   pith_grammar **out, pith_error *error) {
+    pith_grammar_builder *builder;
+    pith_error reason = {0};
+    *out = NULL;
+    pith_status status = pith_grammar_builder_new(&builder, error);
+    if (status != PITH_OK) return status;
+    pith_grammar_node root = add(builder, text, size, &reason);
+    if (reason.status != PITH_OK) {
+        status = pith_fail(error, reason.status, "%s", reason.text);
+    } else {
+        status = pith_grammar_build(builder, root, out, error);
+    }
+    pith_grammar_builder_free(builder);
+    return status;
+}

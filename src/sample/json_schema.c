@@ -53,17 +53,5 @@ pith_grammar_node pith_grammar_add_schema(pith_grammar_builder *builder, const c
 
 pith_status pith_grammar_from_schema(const char *json, size_t size, pith_grammar **out,
                                      pith_error *error) {
-    pith_grammar_builder *builder;
-    pith_error reason = {0};
-    *out = NULL;
-    pith_status status = pith_grammar_builder_new(&builder, error);
-    if (status != PITH_OK) return status;
-    pith_grammar_node root = pith_grammar_add_schema(builder, json, size, &reason);
-    if (reason.status != PITH_OK) {
-        status = pith_fail(error, reason.status, "%s", reason.text);
-    } else {
-        status = pith_grammar_build(builder, root, out, error);
-    }
-    pith_grammar_builder_free(builder);
-    return status;
+    return pith_grammar_from_part(pith_grammar_add_schema, json, size, out, error);
 }

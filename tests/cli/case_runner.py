@@ -2,6 +2,7 @@
 exception and is left out by Skip."""
 import os
 import subprocess
+import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -22,6 +23,13 @@ def default_model():
     if not DEFAULT or not os.path.exists(DEFAULT):
         raise Skip("the default model is not in $PITH_TEST_MODELS")
     return DEFAULT
+
+
+def given_program(usage, at=1):
+    """The program that the command line names first, of `at` words that must be there; otherwise ends the script with its usage."""
+    if len(sys.argv) <= at:
+        sys.exit(usage)
+    return os.path.abspath(sys.argv[1])
 
 
 def run_cases(functions, words, noun=""):

@@ -1,5 +1,6 @@
 """An upstream for test_route.py: OpenAI's API as far as a router needs it. Every request is recorded whole; `mode` says how the next ones are
 answered, well or badly. GET /v1/models is the router's look whether it is there and is counted apart."""
+import gzip
 import json
 import socket
 import threading
@@ -151,6 +152,40 @@ class Handler(BaseHTTPRequestHandler):
             self.chunk(b"")
         except OSError:
             self.cut()
+
+    def answer_done_and_hangs(self, body):  # the stream is over, the connection is not
+        self.begin_stream()
+        for part in events(body["model"]):
+            self.chunk(part)
+        self.server.released.wait(60)
+        self.cut()
+
+    def answer_goes_on(self, body):  # after its end
+        self.begin_stream()
+        for part in events(body["model"]):
+            self.chunk(part)
+        time.sleep(0.05)
+        self.chunk(b"data: {\"more\": 1}\n\n")
+        self.chunk(b"")
+
+    def answer_many_values(self, _):
+        self.send_text(200, b'{"choices":[' + b"0," * (5 << 20) + b"0]}")
+
+    def answer_compressed(self, body):
+        data = gzip.compress(json.dumps(whole("m")).encode())
+        self.send_text(200, data, "text/event-stream" if body.get("stream") else "application/json", Content_Encoding="gzip")
+
+    def answer_endless_head(self, _):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        try:
+            for i in range(100000):
+                self.wfile.write(b"X-Line-%d: %s\r\n" % (i, b"y" * 1000))
+        except OSError:
+            self.close_connection = True
+
+    def answer_early_hints(self, body):
+        self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nContent-Type: text/html\r\n\r\n" * 3)
+        self.answer_well(body)
 
     def answer_slowly(self, _):
         """Events for as long as somebody listens; `ended` is set when nobody does."""

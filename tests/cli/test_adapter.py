@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
-from case_runner import ROOT, expect, run_cases
+from case_runner import ROOT, expect, given_program, run_cases
 
 DATA = os.path.join(ROOT, "tests/data/adapter")
 MODEL, LORA_A, LORA_B = (os.path.join(DATA, name) for name in ("llama.gguf", "lora-a.gguf", "lora-b.gguf"))
@@ -155,13 +155,6 @@ def case_what_does_not_fit_is_refused():
     expect(len(logits(*lora(*[LORA_A + ":0.01"] * 32), ids="1,2")) == 2 * N_VOCAB * 4, "32 at once")
 
 
-def main():
-    global PROGRAM
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
-    return run_cases(globals(), sys.argv[2:])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PROGRAM = given_program(__doc__)
+    sys.exit(run_cases(globals(), sys.argv[2:]))

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from case_runner import DEFAULT, ROOT, Skip, default_model, expect, run_cases
+from case_runner import DEFAULT, ROOT, Skip, default_model, expect, given_program, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 GEMMA = os.path.join(ROOT, "tests/data/arch/gemma3.gguf")
@@ -363,9 +363,7 @@ def case_the_folder_vanishes():
 
 def main():
     global PROGRAM
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
+    PROGRAM = given_program(__doc__)
     if b"SQLite" not in pith("doctor", "--json").stdout:
         print("skipped: this build has no SQLite\n0 passed, 0 failed, 1 skipped")
         return 0

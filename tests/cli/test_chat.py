@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
-from case_runner import ROOT, Skip, default_model, expect, run_cases
+from case_runner import ROOT, Skip, default_model, expect, given_program, run_cases
 
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}<assistant>"
 TRIMMING = TEMPLATE.replace("m.content", "m.content | trim")
@@ -492,12 +492,10 @@ def case_a_full_context_is_told():
 
 def main():
     global PROGRAM, FOLDER
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
+    PROGRAM = given_program(__doc__)
     if os.name != "posix" or os.environ.get("PITH_CLI_WRAPPER"):
         print("0 passed, 0 failed, 1 skipped")
         return 0
-    PROGRAM = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="pith-chat-") as FOLDER:
         return run_cases(globals(), sys.argv[2:])
 

@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
-from case_runner import ROOT, Skip, default_model, expect, run_cases
+from case_runner import ROOT, Skip, default_model, expect, given_program, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TINY_Q4_0 = os.path.join(ROOT, "tests/data/arch/llama-q4_0.gguf")
@@ -409,7 +409,7 @@ def case_context_limits():
 
 
 def case_memory_ceiling_is_refused_with_the_sum():
-    fails(pith("run", "-m", TINY, "--memory", "1000", "x"), 1, "1000", "MiB are needed; give more memory")
+    fails(pith("run", "-m", TINY, "--memory", "1M", "x"), 1, "--memory allows 1.0 MiB", "MiB are needed; ", "give more memory")
 
 
 def case_ids_outside_the_vocabulary():
@@ -691,13 +691,6 @@ def case_default_model_answers():
     expect(result.code == 0 and "4" in result.text, result.message, result.text)
 
 
-def main():
-    global PROGRAM
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
-    return run_cases(globals(), sys.argv[2:])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PROGRAM = given_program(__doc__)
+    sys.exit(run_cases(globals(), sys.argv[2:]))

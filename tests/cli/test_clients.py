@@ -309,12 +309,7 @@ def case_openai_for_node():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = test_serve.PROGRAM = os.path.abspath(sys.argv[1])
-    if not test_serve.has_server():
-        print("0 passed, 0 failed, 1 skipped: this build has no server")
-        sys.exit(0)
+    PROGRAM = test_serve.program_of(__doc__)
     with tempfile.TemporaryDirectory() as FOLDER:
         test_serve.FOLDER = FOLDER
         sys.exit(run_cases(globals(), sys.argv[2:], "conform"))

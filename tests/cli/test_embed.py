@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from case_runner import ROOT, Skip, default_model, expect, run_cases
+from case_runner import ROOT, Skip, default_model, expect, given_program, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
@@ -112,13 +112,6 @@ def case_a_real_model_tells_alike_from_other():
     expect(alike > other, "the same question in other words", alike, "another matter", other)
 
 
-def main():
-    global PROGRAM
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
-    return run_cases(globals(), sys.argv[2:])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PROGRAM = given_program(__doc__)
+    sys.exit(run_cases(globals(), sys.argv[2:]))

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from case_runner import ROOT, Skip, default_model, expect, run_cases
+from case_runner import ROOT, Skip, default_model, expect, given_program, run_cases
 from memory_group import MemoryGroup
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
@@ -577,13 +577,6 @@ def case_a_group_with_less_memory_than_the_file():
             fails(pith(*command, "--load", "pack", before=group.enter), 1, "weights", "mmap")
 
 
-def main():
-    global PROGRAM
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
-    return run_cases(globals(), sys.argv[2:])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PROGRAM = given_program(__doc__)
+    sys.exit(run_cases(globals(), sys.argv[2:]))

@@ -12,7 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
-from case_runner import ROOT, Skip, expect, run_cases
+from case_runner import ROOT, Skip, expect, given_program, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 ADAPTERS = os.path.join(ROOT, "tests/data/adapter")
@@ -131,6 +131,36 @@ def case_limits_of_options_are_usage():
     pith(*run, "--ctx", 64, "--overflow", "shift", "--keep", 32, "x")
 
 
+def case_a_name_that_is_nearly_right_is_guessed():
+    """Told and never acted on; a name that is near to none is told without a guess."""
+    for command, given, meant in (("run", "--temprature", "--temp"), ("run", "--ctx-size", "--ctx"), ("run", "--top_k", "--top-k"), ("run", "-temp", "--temp"),
+                                  ("chat", "--sytsem", "--system"), ("serve", "--prot=80", "--port")):
+        refused(2, command, given, words=[f"unknown option '{given.split('=')[0]}'", f"did you mean {meant}?"])
+    for given in ("--zzzzzz", "-z", "--", "--" + "x" * 300):
+        _, message = pith("run", given, code=2)
+        expect("did you mean" not in message, message)
+    for given, meant in (("chta", "chat"), ("Serve", "serve"), ("rnu", "run"), ("ls", None), ("quantize", None)):
+        _, message = pith(given, code=2)
+        expect(f"there is no command '{given}'" in message and (f"did you mean `pith {meant}`?" in message if meant else "did you mean" not in message), message)
+    with tempfile.TemporaryDirectory(prefix="pith-near-") as place:
+        os.makedirs(os.path.join(place, "models"))
+        tiny_gguf.with_template(TINY, os.path.join(place, "models", "tiny-llama-q4_k.gguf"), TEMPLATE)
+        env = dict(os.environ, PITH_HOME=place)
+        for given in ("tiny-lama-q4_k", "TinyLlama"):
+            _, message = pith("run", "-m", given, "x", env=env, code=1)
+            expect(f"there is no model '{given}'; did you mean tiny-llama-q4_k?" in message, message)
+        _, message = pith("run", "-m", "something", "x", env=env, code=1)
+        expect("there is no model 'something'" in message and "did you mean" not in message, message)
+
+
+def case_a_model_that_is_no_option_is_told_the_way():
+    refused(2, "chat", "smollm2", words=["'smollm2' belongs to no option", "-m smollm2"])
+    refused(2, "serve", "smollm2", words=["-m smollm2"])
+    _, message = pith("doctor", "smollm2", code=2)
+    expect("'smollm2' belongs to no option" in message and "-m" not in message, message)
+    refused(1, "run", "-m", "nowhere.gguf", "--tools", os.path.join(FOLDER, "none.json"), "x", words=["--tools: ", "none.json"])
+
+
 def case_an_address_has_a_host():
     out, message = pith("doctor", "--json")
     if "libcurl" not in json.loads(out)["libraries"]:
@@ -207,8 +237,6 @@ def case_statistics_tell_of_guesses():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
+    PROGRAM = given_program(__doc__)
     with tempfile.TemporaryDirectory(prefix="pith-mistakes-") as FOLDER:
         sys.exit(run_cases(globals(), sys.argv[2:]))

@@ -12,7 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tiny_gguf
-from case_runner import MODELS, ROOT, Skip, expect, run_cases
+from case_runner import MODELS, ROOT, Skip, expect, given_program, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}<assistant>"
@@ -280,9 +280,7 @@ def case_a_real_model_goes_on_from_its_summary():
 
 def main():
     global PROGRAM, FOLDER
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
+    PROGRAM = given_program(__doc__)
     with tempfile.TemporaryDirectory() as FOLDER:
         return run_cases(globals(), sys.argv[2:])
 

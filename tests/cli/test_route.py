@@ -69,7 +69,10 @@ def ask(server, body, headers=None, path=CHAT, status=200):
     return head["X-Pith-Answered-By"], head["X-Pith-Reason"], answer
 
 
-def words_file(text="# words that stay\nProject Heron\nÜbergabe\nre:\\<K-[0-9]{6}\\>\n"):
+WORDS = "# words that stay\nProject Heron\nÜbergabe\nre:\\<K-[0-9]{6}\\>\nŽižek\nO'Brien\n77310042\nre:Z.rich [0-9]+\nre:gr[öü]ße\n"
+
+
+def words_file(text=WORDS):
     path = os.path.join(serve.FOLDER, "words.txt")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -126,6 +129,8 @@ def case_the_model_asked_for_chooses():
         with routing(up.url) as server:
             expect(ask(server, chat("x", model="big"))[0] == "upstream" and ask(server, chat("x", model="tiny"))[0] == "local")
             ask(server, chat("x", model="biggest"), status=404)
+            listed = {m["id"]: m["owned_by"] for m in json.loads(server.get("/v1/models"))["data"]}
+            expect(listed == {"tiny": "pith", "big": "upstream"} and json.loads(server.get("/v1/models/big"))["status"] == "upstream", listed)
         with routing(up.url, "--route-model", "gpt-4o", "--route-model", "large", policy="rules") as server:
             for model, who in (("gpt-4o", "upstream"), ("large", "upstream"), ("big", "upstream"), ("tiny", "local")):
                 up.take()
@@ -221,6 +226,17 @@ def private_ways(secret):
     yield "prompt", PLAIN, {"prompt": f"Project Heron {secret}", "max_tokens": 4}, None
     yield "prompt and header", PLAIN, {"prompt": secret, "max_tokens": 4}, {"X-Pith-Private": "true"}
     yield "user name", CHAT, body([user], user="project heron team"), None
+    yield "decomposed letters", CHAT, body(say("die U\u0308bergabe")), None
+    yield "capitals of another alphabet", CHAT, body(say("wrote \u017dI\u017dEK")), None
+    yield "a curly apostrophe", CHAT, body(say("Mrs O\u2019Brien")), None
+    yield "bold letters", CHAT, body(say("\U0001d429\U0001d42b\U0001d428\U0001d423\U0001d41e\U0001d41c\U0001d42d heron")), None
+    yield "characters that are no marks", CHAT, body(say("pro\U000e0061ject heron")), None
+    yield "expression over a letter", CHAT, body(say("Z\u00fcrich 8001")), None
+    yield "expression with letters", CHAT, body(say("Gr\u00f6\u00dfe")), None
+    yield "number in a schema", CHAT, body([user], tools=[dict(WEATHER, function=dict(WEATHER["function"], parameters={"type": "object", "properties": {
+        "account": {"const": 77310042}}}))]), None
+    yield "cut between messages", CHAT, body([{"role": "user", "content": f"{secret} the project"}, {"role": "user", "content": "heron, please"}]), None
+    yield "a file in letters", CHAT, body([{"role": "user", "content": f"{secret} data"}, {"role": "user", "content": "data:text/plain;base64,cHJvamVjdA=="}]), None
     yield "upstream's model", CHAT, body(say("project heron"), model="big"), None
 
 
@@ -259,6 +275,37 @@ def case_a_talk_that_was_marked_stays_marked():
         ask(server, {"messages": follow + [{"role": "user", "content": "hm"}], "max_tokens": 4}, UP)
         expect(up.take() == [])
         expect(ask(server, {"messages": first[:1] + [{"role": "user", "content": "Something else."}], "max_tokens": 4}, UP)[0] == "upstream")
+
+
+def case_a_prompt_that_goes_on_with_a_marked_one_stays():
+    with upstream() as up, routing(up.url) as server:
+        first = "User: I have a rare illness.\nBot:"
+        ask(server, plain(first), {"X-Pith-Private": "1"}, PLAIN)
+        who, why, _ = ask(server, plain(first + " Which?\nUser: the one\nBot:"), UP, PLAIN)
+        expect(who == "local" and "conversation" in why and up.take() == [], who, why)
+        expect(ask(server, plain("User: Something else.\nBot:"), UP, PLAIN)[0] == "upstream")
+
+
+def case_of_headers_that_come_twice_the_safer_counts():
+    with upstream() as up, routing(up.url) as server:
+        for lines, who in (("X-Pith-Private: 0\r\nX-Pith-Private: 1\r\nX-Pith-Route: upstream\r\n", b"local"),
+                           ("X-Pith-Private: 1\r\nX-Pith-Private: 0\r\nX-Pith-Route: upstream\r\n", b"local"),
+                           ("X-Pith-Private:\r\nX-Pith-Route: upstream\r\n", b"local"), ("X-Pith-Private: 0, 1\r\nX-Pith-Route: upstream\r\n", b"local"),
+                           ("X-Pith-Route: upstream\r\nX-Pith-Route: local\r\n", b"local"), ("X-Pith-Route: local\r\nX-Pith-Route: upstream\r\n", b"local"),
+                           ("X-Pith-Private: 0\r\nX-Pith-Route: upstream\r\n", b"upstream")):
+            data = json.dumps(chat(f"twice {lines!r}", max_tokens=4)).encode()
+            answer = serve.read_all(send_raw(server, serve.head(CHAT, len(data), lines + "Connection: close\r\n") + data))
+            expect(b"X-Pith-Answered-By: " + who in answer, lines, answer)
+            expect(len(up.take()) == (who == b"upstream"), lines)
+
+
+def case_what_is_for_the_model_here_stays():
+    with upstream() as up, routing(up.url, "--route-tools", "--ctx", 256, policy="rules") as server:
+        for more in ({"logit_bias": {"2": -100}}, {"lora": [{"id": "legal"}]}):
+            _, why, _ = ask(server, chat("x" * 300, tools=[WEATHER], **more), status=400)
+            expect("here" in why and up.take() == [], more, why)
+        status, _, text = server.ask("POST", CHAT, chat("x", lora=[], deadline_ms=5000, return_progress=True, stream=True, top_k=3), UP)
+        expect(status == 200 and json.loads(up.take()[0]) == dict(chat("x", stream=True, top_k=3), model="big"), status, text)
 
 
 def case_what_cannot_be_searched_stays():
@@ -344,6 +391,48 @@ def case_an_upstream_that_comes_back_is_used_again():
             up.close()
 
 
+@contextlib.contextmanager
+def forwarder():
+    """(port, one more function: where it leads to). Counts the connections that it passed on."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    target, passed = [], []
+
+    def pump(source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                server = socket.create_connection(("127.0.0.1", target[0]))
+                passed.append(1)
+                for pair in ((client, server), (server, client)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+    try:
+        yield listener.getsockname()[1], target, passed, threading.Thread(target=accept, daemon=True)
+    finally:
+        listener.close()
+
+
+def case_an_upstream_that_leads_back_is_noticed():
+    """A server that is its own upstream, or two that name each other, send a request on once."""
+    with forwarder() as (port, target, passed, thread), routing(f"http://127.0.0.1:{port}/v1") as server:
+        target.append(server.port)
+        thread.start()
+        for body, headers in ((chat("round", model="big"), None), (chat("round"), UP), (chat("round", model="big"), UP)):
+            before = len(listed(server)) if os.path.exists(os.path.join(server.home, "upstream.jsonl")) else 0
+            status, head, text = server.ask("POST", CHAT, body, headers)
+            expect(status == 200 and head["X-Pith-Answered-By"] == "upstream", status, head, text)
+            expect(json.loads(text)["choices"][0]["message"]["role"] == "assistant", text)
+            expect(len([line for line in listed(server)[before:] if line["event"] == "sending"]) == 1, listed(server)[before:])
+        expect(len(passed) < 10, len(passed))
+
+
 def case_a_request_for_the_upstreams_model_is_answered_here_when_it_is_away():
     with routing(f"http://127.0.0.1:{free_port()}/v1") as server:
         who, why, answer = ask(server, chat("x", model="big"))
@@ -397,7 +486,7 @@ def case_an_upstream_that_misbehaves_gives_one_clear_error():
     cases = (("html", both, 502, "text/html"), ("html_503", both, 502, "503"), ("no_json", both, 502, ""), ("no_choices", (False,), 502, "choices"),
              ("too_long", (False,), 502, "shorter"), ("too_short", (False,), 502, "JSON"), ("drops", (False,), 502, "broke"),
              ("ends_early", (False,), 502, "JSON"), ("redirects", both, 502, "307"), ("wrong_kind", both, 502, ""), ("hangs", both, 504, "1 seconds"),
-             ("large", (False,), 502, "32 MiB"))
+             ("large", (False,), 502, "32 MiB"), ("many_values", (False,), 502, "values"), ("compressed", both, 502, ""), ("endless_head", both, 502, "head"))
     with upstream() as up, routing(up.url, "--upstream-timeout", 1) as server:
         for mode, streams, status, words in cases:
             for stream in streams:
@@ -420,6 +509,21 @@ def case_an_upstream_that_misbehaves_gives_one_clear_error():
         expect(ask(server, chat("x"), UP)[0] == "upstream" and server.metric("upstream_failed_total") > 15)
         errors = [line["error"] for line in listed(server) if "error" in line]
         expect(len(errors) == server.metric("upstream_failed_total") and not any("meanwhile" in e for e in errors), errors)
+
+
+def case_a_stream_is_over_with_its_last_event():
+    with upstream() as up, routing(up.url, "--upstream-timeout", 30) as server:
+        for mode in ("done_and_hangs", "goes_on", "early_hints"):
+            up.mode = mode
+            start = time.monotonic()
+            status, _, text = server.ask("POST", CHAT, chat("x", stream=True), UP)
+            expect(status == 200 and text == b"".join(recording_upstream.events("big")), mode, status, text)
+            expect(time.monotonic() - start < 5, mode, "took", time.monotonic() - start)
+        end = time.monotonic() + 10
+        while len([line for line in listed(server) if line["event"] == "ended"]) < 3:
+            expect(time.monotonic() < end, listed(server))
+            time.sleep(0.05)
+        expect(not any("error" in line for line in listed(server)), listed(server))
 
 
 def case_a_client_that_leaves_ends_the_transfer():
@@ -564,13 +668,11 @@ def case_tls_is_checked():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    serve.PROGRAM = os.path.abspath(sys.argv[1])
+    serve.program_of(__doc__)
     none = subprocess.run([*WRAPPER, serve.PROGRAM, "serve", "--upstream", "x://", "--upstream-model", "m", "--route", "local-first"], capture_output=True,
                           timeout=60, check=False)
     if b"this build has no" in none.stderr:
-        print("0 passed, 0 failed, 1 skipped: this build has no server, or no upstream")
+        print("0 passed, 0 failed, 1 skipped: this build has no upstream")
         sys.exit(0)
     with tempfile.TemporaryDirectory() as serve.FOLDER:
         sys.exit(run_cases(globals(), sys.argv[2:]))

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from case_runner import ROOT, expect, run_cases
+from case_runner import ROOT, expect, given_program, run_cases
 
 TINY = os.path.join(ROOT, "tests/data/arch/llama-q4_k.gguf")
 WINE = os.environ.get("PITH_CLI_WRAPPER", "").split()
@@ -156,13 +156,6 @@ def case_logprobs_limits():
     expect("--json" in message, message)
 
 
-def main():
-    global PROGRAM
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = os.path.abspath(sys.argv[1])
-    return run_cases(globals(), sys.argv[2:])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PROGRAM = given_program(__doc__)
+    sys.exit(run_cases(globals(), sys.argv[2:]))

@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_serve
 import tiny_gguf
 from case_runner import expect, run_cases
+from test_protocols import events
 from test_serve import CHAT, PLAIN, chat, plain, serving, tiny_model
 
 MESSAGES, RESPONSES, TALK, GENERATE, COUNT = "/v1/messages", "/v1/responses", "/api/chat", "/api/generate", "/v1/messages/count_tokens"
@@ -113,6 +114,9 @@ def case_system_needs_a_template():
         server.post(GENERATE, generate("x", model="bare"))
         named(server, GENERATE, generate("x", model="bare", system="be short"), "system")
         named(server, GENERATE, generate("x", model="bare", think=True), "think")
+        named(server, GENERATE, generate("x", model="bare", raw=True, think=True), "think")
+        named(server, GENERATE, generate("x", model="bare", raw=True, system="be short"), "system")
+        server.post(GENERATE, generate("x", model="bare", raw=True, think=False))
 
 
 def case_what_is_of_no_use_is_refused():
@@ -152,17 +156,63 @@ def case_what_clients_send_without_a_wish_is_taken():
         server.post(MESSAGES, claude("x", thinking={"type": "adaptive", "display": "summarized"}, container=None))
         for level in ("low", "medium", "high"):
             server.post(RESPONSES, ask("x", text={"verbosity": level}))
+        server.post(RESPONSES, ask("x", client_metadata={"a": "b"}))
+        named(server, RESPONSES, ask("x", client_metadata="b"), "client_metadata")
         error = server.post(CHAT, b'{"a": "\\u0000"}', 400)["error"]
         expect("NUL" not in error["message"] and "u0000" in error["message"], error)
 
 
+def case_tools_that_are_no_functions_are_left_out_and_told():
+    """Coding agents offer them with their functions, always. Nothing may hang on them: alone, or asked for by name, they are refused."""
+    function, search, patch = dict(WEATHER, type="function"), {"type": "web_search", "external_web_access": False}, {"type": "custom", "name": "patch", "format": {"type": "text"}}
+    with serving() as server:
+        alone, beside = (server.post(RESPONSES, ask("x", tools=tools, temperature=0)) for tools in ([function], [search, function, patch]))
+        expect(beside["tools"] == alone["tools"] == [function] and beside["tools_left_out"] == ["web_search", "custom"] and "tools_left_out" not in alone, beside, alone)
+        expect(beside["usage"]["input_tokens"] == alone["usage"]["input_tokens"], beside, alone)
+        ended = events(server, RESPONSES, ask("x", tools=[function, search]))[-1]["response"]
+        expect(ended["tools_left_out"] == ["web_search"] and ended["tools"] == [function], ended)
+        for tools in ([search], [patch, search]):
+            named(server, RESPONSES, ask("x", tools=tools), "tools[0].type", tools[0]["type"])
+        named(server, RESPONSES, ask("x", tools=[function, search], tool_choice={"type": "web_search"}), "tool_choice.type")
+        named(server, RESPONSES, ask("x", tools=[function, {"type": "functoin", "name": "f"}]), "tools[1].type", "functoin")
+        named(server, RESPONSES, ask("x", tools=[function, {"name": "f"}]), "tools[1].type")
+        named(server, RESPONSES, ask("x", tools=[7]), "tools[0]")
+
+
+def case_system_messages_may_stand_among_the_others():
+    """Agents send reminders so. The template gets them where they stand."""
+    rule = {"role": "system", "content": [{"type": "text", "text": "be short", "cache_control": {"type": "ephemeral"}}]}
+    with serving(model=model_with("plainest", PLAINEST)) as server:
+        count = lambda messages: server.post(COUNT, {"model": "plainest", "messages": messages})["input_tokens"]
+        user, told = {"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}
+        expect(count([user, rule]) == count([user, dict(rule, content="be short")]) == count([user]) + len("be short"))
+        expect(count([user, told, rule]) == count([user, told, user]) + len("be short") - 1)
+        server.post(MESSAGES, claude("x", model="plainest", messages=[user, rule]))
+        for block, where in (({"type": "tool_result", "tool_use_id": "a", "content": "b"}, "type"), ({"type": "tool_use", "id": "a", "name": "f", "input": {}}, "type"),
+                             ({"type": "thinking", "thinking": "t", "signature": ""}, "type")):
+            named(server, MESSAGES, claude("x", model="plainest", messages=[user, {"role": "system", "content": [block]}]), "messages[1].content[0]." + where)
+        named(server, MESSAGES, claude("x", model="plainest", messages=[{"role": "tool", "content": "x"}]), "messages[0].role", "system")
+
+
+def case_edits_of_the_context_that_take_nothing_out_are_taken():
+    keep_all = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
+    tool = {"name": "f", "input_schema": WEATHER["parameters"]}
+    with serving() as server:
+        count = {"model": "tiny", "messages": claude("x")["messages"]}
+        for more in (keep_all, {}, {"edits": []}, {"edits": None}):
+            server.post(MESSAGES, claude("x", context_management=more))
+            server.post(COUNT, dict(count, context_management=more))
+        for edit, where in (({"type": "clear_tool_uses_20250919"}, "type"), ({"type": "compact_20260112"}, "type"), ({}, "type"),
+                            ({"type": "clear_thinking_20251015"}, "keep"), ({"type": "clear_thinking_20251015", "keep": {"type": "thinking_turns", "value": 1}}, "keep"),
+                            (dict(keep_all["edits"][0], more=1), "more")):
+            named(server, MESSAGES, claude("x", context_management={"edits": [edit]}), "context_management.edits[0]." + where)
+            named(server, COUNT, dict(count, context_management={"edits": [edit]}), "context_management.edits[0]." + where)
+        server.post(MESSAGES, claude("x", tools=[dict(tool, eager_input_streaming=True, defer_loading=False)]))
+        named(server, MESSAGES, claude("x", tools=[dict(tool, defer_loading=True)]), "tools[0].defer_loading")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    PROGRAM = test_serve.PROGRAM = os.path.abspath(sys.argv[1])
-    if not test_serve.has_server():
-        print("0 passed, 0 failed, 1 skipped: this build has no server")
-        sys.exit(0)
+    PROGRAM = test_serve.program_of(__doc__)
     with tempfile.TemporaryDirectory() as FOLDER:
         test_serve.FOLDER = FOLDER
         sys.exit(run_cases(globals(), sys.argv[2:]))

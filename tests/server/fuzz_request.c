@@ -6,6 +6,7 @@
 #include "server/exchange_state.h"
 #include "server/model_pool.h"
 #include "server/private_marks.h"
+#include "server/private_talks.h"
 #include "server/upstream_reply.h"
 
 #include <string.h>
@@ -46,14 +47,17 @@ static void ask(const char *path, const char *method, const char *body, size_t s
 
 static void look_for_marks(const char *text, size_t size) {
     static pith_marks *marks;
+    static pith_talks *talks;
+    if (!talks) talks = pith_talks_new();
     if (!marks) marks = pith_marks_new("secret word\nre:\\<k-[0-9]+\\>", "list", NULL);
-    check(marks != NULL);
+    check(marks != NULL && talks != NULL);
     json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(json)) {
         int line = pith_marks_find(marks, json);
         json_object_set_new(json, "added", json_string("a SECRET  word"));
         check(line >= PITH_MARKS_UNSEARCHED && pith_marks_find(marks, json) != 0);
-        pith_marks_remember(marks, json_object_get(json, "messages"));
+        pith_talks_knows(talks, json);
+        pith_talks_remember(talks, json);
     }
     json_decref(json);
 }

@@ -53,11 +53,24 @@ static void keys_are_the_same_or_not(void **state) {
     assert_false(pith_guard_same("", "a"));
 }
 
+static void what_other_sites_include_is_refused(void **state) {
+    (void)state;
+    assert_true(pith_guard_site(NULL, NULL, NULL));
+    assert_true(pith_guard_site("none", NULL, NULL));
+    assert_true(pith_guard_site("same-origin", "no-cors", "image"));
+    assert_true(pith_guard_site("cross-site", "navigate", "document"));
+    assert_false(pith_guard_site("cross-site", "navigate", "iframe"));
+    assert_false(pith_guard_site("same-site", "no-cors", "script"));
+    assert_false(pith_guard_site("cross-site", NULL, NULL));
+    assert_false(pith_guard_site("", "navigate", NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_are_addresses_or_localhost),
         cmocka_unit_test(origins_are_listed_or_the_server_s_own),
         cmocka_unit_test(keys_are_the_same_or_not),
+        cmocka_unit_test(what_other_sites_include_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Promises of private_marks.h: a mark is found in every text of a request, however it is written;
- * talks that were marked are known again. What a whole server does with them: tests/cli/test_route.py.
- */
+ * Promises of private_marks.h: a mark is found in every text of a request, however it is written and
+ * wherever it is cut. What a whole server does with them: tests/cli/test_route.py. */
 #include "server/private_marks.h"
 
 #include <setjmp.h>
@@ -80,34 +79,46 @@ static void wrong_lists_are_refused_with_their_line(void **state) {
     assert_null(pith_marks_new("# nothing\n", "list", &error));
 }
 
-static bool knows(pith_marks *marks, const char *messages) {
-    json_t *json = json_loads(messages, 0, NULL);
-    assert_non_null(json);
-    bool known = pith_marks_knows(marks, json);
-    json_decref(json);
-    return known;
+static void numbers_are_texts_too(void **state) {
+    (void)state;
+    assert_int_equal(find("4839201", "{\"const\":4839201}"), 1);
+    assert_int_equal(find("re:\\<48[0-9]{5}\\>", "{\"a\":[{\"enum\":[1,4839201]}]}"), 1);
+    assert_int_equal(find("48.25", "{\"a\":48.25}"), 1);
+    assert_int_equal(find("4839201", "{\"a\":483920}"), 0);
 }
 
-static void marked_talks_are_known_again(void **state) {
+static void words_are_found_over_cuts_between_messages(void **state) {
+    static const char *const requests[] = {
+        "{\"messages\":[{\"content\":\"the blue\"},{\"content\":\"house\"}]}",
+        "{\"messages\":[{\"content\":\"the bl\"},{\"content\":\"ue ho\"},{\"content\":\"use\"}]}",
+        "{\"messages\":[{\"content\":[{\"text\":\"blue\"}]},{\"role\":\"user\"},{\"content\":"
+        "\"house\"}]}"};
     (void)state;
-    pith_marks *marks = pith_marks_new(NULL, "", NULL);
-    json_t *talk = json_loads("[{\"role\":\"system\",\"content\":\"Be brief, be kind, be good.\"},"
-                              "{\"role\":\"user\",\"content\":\"hi\"},"
-                              "{\"role\":\"assistant\",\"content\":\"hello\"},"
-                              "{\"role\":\"user\",\"content\":\"I have an illness, which?\"}]",
-                              0, NULL);
-    assert_non_null(talk);
-    assert_false(pith_marks_knows(marks, talk));
-    pith_marks_remember(marks, talk);
-    assert_true(pith_marks_knows(marks, talk));
-    json_decref(talk);
-    assert_true(knows(marks, "[{\"role\":\"user\",\"content\":\"I have an illness, which?\"}]"));
-    assert_false(knows(marks, "[{\"role\":\"system\",\"content\":\"Be brief, be kind, be good.\"},"
-                              "{\"role\":\"user\",\"content\":\"hi\"},"
-                              "{\"role\":\"user\",\"content\":\"a joke, please\"}]"));
-    assert_false(knows(marks, "[]"));
-    assert_false(knows(marks, "[1,{}]"));
-    pith_marks_free(marks);
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+        assert_int_equal(find("blue house", requests[i]), 1);
+    pith_buffer text = {0};
+    pith_buffer_append_text(&text, "{\"messages\":[{\"content\":\"");
+    for (int i = 0; i < 3000; i++) pith_buffer_append_text(&text, "x ");
+    pith_buffer_append_text(&text, "blue\"},{\"content\":\"house");
+    for (int i = 0; i < 3000; i++) pith_buffer_append_text(&text, " y");
+    pith_buffer_append_text(&text, "\"}]}");
+    assert_int_equal(find("blue house", text.data), 1);
+    pith_buffer_deinit(&text);
+}
+
+static void what_cannot_be_searched_counts_as_marked(void **state) {
+    (void)state;
+    assert_int_equal(find("blue", "{\"a\":\"data:image/png;base64,AAAA\"}"), PITH_MARKS_UNSEARCHED);
+    assert_int_equal(find("blue", "{\"a\":\"DATA:text/plain;charset=x;BASE64,AAAA\"}"),
+                     PITH_MARKS_UNSEARCHED);
+    assert_int_equal(find("blue", "{\"a\":\"data: 1, 2; base64\"}"), 0);
+}
+
+static void lists_of_another_encoding_are_refused(void **state) {
+    (void)state;
+    pith_error error = {0};
+    assert_null(pith_marks_new("a\nM\xFCller\n", "list", &error));
+    assert_non_null(strstr(error.text, "list, line 2: it is no UTF-8"));
 }
 
 int main(void) {
@@ -116,7 +127,10 @@ int main(void) {
         cmocka_unit_test(every_place_is_looked_at),
         cmocka_unit_test(expressions_see_folded_texts),
         cmocka_unit_test(wrong_lists_are_refused_with_their_line),
-        cmocka_unit_test(marked_talks_are_known_again),
+        cmocka_unit_test(numbers_are_texts_too),
+        cmocka_unit_test(words_are_found_over_cuts_between_messages),
+        cmocka_unit_test(what_cannot_be_searched_counts_as_marked),
+        cmocka_unit_test(lists_of_another_encoding_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

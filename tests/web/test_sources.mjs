@@ -3,6 +3,7 @@
 import {readdirSync, readFileSync} from 'node:fs';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {History} from '../../apps/web/source/history.js';
 import {piecesOf} from '../../apps/web/source/pieces.js';
 import {textNames} from '../../apps/web/source/texts.js';
 import {Conversation, newId, titleOf, toApi} from '../../apps/web/source/tree.js';
@@ -69,6 +70,19 @@ const cases = {
         expect(toApi(chat.path(), '  ')[0].role === 'user', 'a blank system prompt');
     },
 
+    /** A Chinese character has three bytes, and the server counts bytes. */
+    async an_import_is_sent_in_parts() {
+        const sizes = [], conversations = Array.from({length: 8}, (_, i) => ({id: `c${i}`, messages: [{id: 'm', parent: null, role: 'user', text: '界'.repeat(700000)}]}));
+        globalThis.sessionStorage = {getItem: () => null};
+        globalThis.fetch = async (path, {body}) => {
+            sizes.push(Buffer.byteLength(body));
+            return new Response(JSON.stringify({conversations: JSON.parse(body).conversations.length, added: 1}));
+        };
+        const sums = await new History(() => {}).importAll({format: 'pith-conversations', version: 1, conversations});
+        expect(sums.conversations === 8 && sums.added === sizes.length, sums);
+        expect(sizes.length > 1 && sizes.every(size => size < 7 << 20), sizes);
+    },
+
     small_things() {
         expect(titleOf('  one\ntwo') === 'one' && titleOf('x'.repeat(100)).length === 60, titleOf('x'.repeat(100)));
         const made = new Set(Array.from({length: 2000}, newId));
@@ -79,7 +93,7 @@ const cases = {
 let failed = 0;
 for (const [name, run] of Object.entries(cases)) {
     try {
-        run();
+        await run();
         console.log(`ok      ${name}`);
     } catch (error) {
         failed++;

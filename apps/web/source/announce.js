@@ -23,12 +23,14 @@ export class Narrator {
     }
 
     end(text, outcome) {
-        this.tell(`${text.slice(this.told)} ${outcome}`);
+        this.tell(text.slice(this.told), outcome);
         this.told = text.length;
     }
 
-    tell(part) {
+    /** A part that is too long to listen to is cut; how the reply ended is always told. */
+    tell(part, outcome = '') {
         this.last = performance.now();
-        announce(part.length > MOST ? `${part.slice(0, MOST)} …` : part.trim());
+        const heard = part.length > MOST ? `${part.slice(0, MOST)} …` : part.trim();
+        announce(`${heard} ${outcome}`.trim());
     }
 }

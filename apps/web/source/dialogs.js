@@ -1,5 +1,7 @@
 // Dialogs: a question, the key, the settings.
 import {$} from './elements.js';
+import {facts} from './server.js';
+import {isListOfTools} from './shapes.js';
 import {t} from './texts.js';
 
 /** Whether the user says yes. */
@@ -26,14 +28,6 @@ export function askForKey(wasWrong) {
     });
 }
 
-function areTools(text) {
-    try {
-        return !text.trim() || Array.isArray(JSON.parse(text));
-    } catch {
-        return false;
-    }
-}
-
 /** Shows the settings of a conversation; done(changed) when they are closed. A wrong list of tools is not left. */
 export function openSettings(settings, done) {
     const dialog = $('settings');
@@ -41,9 +35,11 @@ export function openSettings(settings, done) {
     $('temperature').value = settings.temperature ?? '';
     $('max-tokens').value = settings.maxTokens ?? '';
     $('tools').value = settings.tools;
+    $('private').checked = settings.isPrivate;
+    $('private-line').hidden = !facts.upstream;
     $('tools-wrong').hidden = true;
     $('settings-done').onclick = event => {
-        const right = areTools($('tools').value);
+        const right = isListOfTools($('tools').value);
         $('tools-wrong').hidden = right;
         $('tools-wrong').textContent = t('toolsWrong');
         if (!right) event.preventDefault(), $('tools').focus();
@@ -53,7 +49,8 @@ export function openSettings(settings, done) {
         system: $('system').value,
         temperature: $('temperature').value === '' ? null : Number($('temperature').value),
         maxTokens: $('max-tokens').value === '' ? null : Number($('max-tokens').value),
-        tools: areTools($('tools').value) ? $('tools').value : settings.tools,
+        isPrivate: $('private').checked,
+        tools: isListOfTools($('tools').value) ? $('tools').value : settings.tools,
     });
     dialog.addEventListener('close', close, {once: true});
     dialog.showModal();

@@ -20,11 +20,6 @@ export class Documents {
         return items;
     }
 
-    set(items) {
-        this.items = [...items];
-        this.show();
-    }
-
     show() {
         const list = $('documents');
         list.hidden = this.items.length === 0;
@@ -37,11 +32,12 @@ export class Documents {
     }
 
     /** Adds the file if its tokens fit beside what is there; throws an Error with a sentence. */
-    async add(file, conversation, model) {
+    async add(file, conversation) {
+        const {model} = conversation.settings;
         if (file.size > MOST_BYTES) throw new Error(t('tooLarge', file.name, (file.size / 1e6).toFixed(1)));
         const text = await readText(file);
-        const tokens = await countTokens(text, model);
-        const {n, limit} = await countChat(conversation, model, this.items, '');
+        const tokens = await countTokens(text, await counterOf(model));
+        const {n, limit} = await countChat(conversation, conversation.leaf, this.items, '');
         const free = Math.max(0, limit - n - LEAST_ANSWER);
         if (tokens > free) throw new Error(t('tooLong', file.name, tokens, free, limit));
         this.items.push({name: file.name, text, tokens});
@@ -59,24 +55,32 @@ async function readText(file) {
     throw new Error(t('notText', file.name));
 }
 
+const infoOf = model => getJson(`/v1/models/${encodeURIComponent(model)}`);
+
+/** Whose tokens count: an upstream's are counted by the first model here, roughly, and its limit is its own matter (undefined). */
+async function counterOf(model) {
+    return (await infoOf(model)).status === 'upstream' ? undefined : model;
+}
+
 async function countTokens(text, model, more = {}) {
     let n = 0;
     for (const content of piecesOf(text)) n += (await postJson('/tokenize', {model, content, ...more})).tokens.length;
     return n;
 }
 
-/** Tokens of the chat with these documents and this text added, and what the model takes: {n, limit}. */
-async function countChat(conversation, model, documents, text) {
+/** Tokens of the chat with these documents and this text added after `parent`, and what the model takes: {n, limit}. */
+async function countChat(conversation, parent, documents, text) {
+    const {model, system} = conversation.settings;
+    const counter = await counterOf(model);
     const message = {role: 'user', text, more: {documents}};
-    const messages = toApi([...conversation.path(), message], conversation.settings.system);
-    const {prompt} = await postJson('/apply-template', {model, messages});
-    const n = await countTokens(prompt, model, {parse_special: true});
-    const info = await getJson(`/v1/models/${encodeURI(model)}`);
-    return {n, limit: info.meta?.n_ctx || Infinity};
+    const messages = toApi([...conversation.path(parent), message], system);
+    const {prompt} = await postJson('/apply-template', {model: counter, messages});
+    const n = await countTokens(prompt, counter, {parse_special: true});
+    return {n, limit: counter && (await infoOf(counter)).meta?.n_ctx || Infinity}; // of a loaded model: counting loads it
 }
 
-/** Throws an Error with a sentence when a message with documents leaves no room for an answer. */
-export async function checkRoom(conversation, model, documents, text) {
-    const {n, limit} = await countChat(conversation, model, documents, text);
+/** Throws an Error with a sentence when a message with documents, said after `parent`, leaves no room for an answer. */
+export async function checkRoom(conversation, parent, documents, text) {
+    const {n, limit} = await countChat(conversation, parent, documents, text);
     if (n + LEAST_ANSWER > limit) throw new Error(t('tooLongAll', n, limit));
 }

@@ -1,9 +1,10 @@
 // The history on the server. Where it keeps nothing, or fails, the page goes on with what it has in memory and says so.
 import {getJson, postJson, request} from './server.js';
+import {t} from './texts.js';
 
 const pathOf = conversation => `/pith/conversations/${conversation.id}`;
 const OUTLIVES = 20000; // characters of a body that may be sent while the page goes away; browsers take 64 KiB for all together
-const IMPORT_BYTES = 6 << 20; // of one request; the server takes 16 MiB
+const IMPORT_BYTES = 6 << 20; // of one request, unless one conversation has more; the server takes 16 MiB
 
 export class History {
     /** onTrouble(sentence) is told when something is not kept, onTrouble('') when it is again. */
@@ -47,7 +48,9 @@ export class History {
                 this.onTrouble('');
                 return true;
             } catch (error) {
-                this.onTrouble(error.message);
+                const isGone = error.status === 404; // deleted in another tab
+                if (isGone && method === 'DELETE') return true;
+                this.onTrouble(isGone ? t('goneChat') : error.message);
                 return false;
             }
         };
@@ -99,7 +102,7 @@ export class History {
             bytes = 0;
         };
         for (const conversation of whole.conversations) {
-            const size = JSON.stringify(conversation).length;
+            const size = new Blob([JSON.stringify(conversation)]).size; // in UTF-8
             if (bytes + size > IMPORT_BYTES) await flush();
             some.push(conversation);
             bytes += size;

@@ -14,13 +14,16 @@ import {$, make, offerFile} from './elements.js';
 import {History} from './history.js';
 import {Messages} from './messages.js';
 import {Reply} from './reply.js';
-import {getJson, onKeyWanted} from './server.js';
+import {facts, getJson, onKeyWanted} from './server.js';
 import {Sidebar} from './sidebar.js';
+import {ofBrowser} from './storage.js';
 import {language, preferredLanguage, setLanguage, t} from './texts.js';
 import {Conversation, titleOf} from './tree.js';
 
 let conversation = new Conversation();
 let reply = null;
+let opening = 0; // of clicks on conversations: the last one counts
+let isSending = false; // from Enter until the message is there
 const account = new Account();
 const documents = new Documents();
 const history = new History(notice);
@@ -70,31 +73,40 @@ function focusInput() {
 
 // ---- Conversations ----
 
+/** The conversation's id in the address; '' where there is none. */
+const idInAddress = () => (location.hash.match(/^#([\w-]{1,64})$/) || [])[1] || '';
+
+/** Whether it is open then. */
 async function open(id, message) {
+    const turn = ++opening;
     if (id !== conversation.id) {
         await stopReply();
         try {
             const next = new Conversation(await history.read(id));
+            if (turn !== opening) return false;
             history.own(next);
             showConversation(next);
         } catch (error) {
-            notice(error.message);
-            return;
+            if (turn === opening) notice(error.message);
+            return false;
         }
     }
     notice('');
     sidebar.setOpen(false);
     if (message && conversation.messages.has(message)) {
         conversation.show(message);
+        messages.reveal(message);
         render();
         const article = document.querySelector(`[data-id="${message}"]`);
         messages.isAtEnd = false;
         article?.scrollIntoView({block: 'center'});
     }
     focusInput();
+    return true;
 }
 
 async function startNew() {
+    opening++;
     await stopReply();
     notice('');
     const {settings} = conversation;
@@ -107,7 +119,7 @@ async function startNew() {
 async function remove(entry) {
     if (!await ask(t('removeAsk', entry.title || t('untitled')), t('remove'))) return;
     if (entry.id === conversation.id) await stopReply();
-    await history.remove(entry.id);
+    if (!await history.remove(entry.id)) return;
     if (entry.id === conversation.id) await startNew();
     else sidebar.refresh();
 }
@@ -120,23 +132,25 @@ async function saveHead() {
 
 // ---- Saying something ----
 
-/** Adds the message and has it answered. */
+/** Adds the message and has it answered; false when it was not said. */
 async function say(parent, text, papers) {
     if (papers.length) {
+        const mine = conversation;
         $('state').textContent = t('checking');
-        const at = conversation.leaf;
-        conversation.leaf = parent;
+        isSending = true;
         try {
-            await checkRoom(conversation, conversation.settings.model, papers, text);
+            await checkRoom(mine, parent, papers, text);
         } finally {
-            conversation.leaf = at;
+            isSending = false;
             $('state').textContent = '';
         }
+        if (mine !== conversation || reply) return false; // something else was begun meanwhile
     }
     if (!conversation.title) conversation.title = titleOf(text || papers[0].name);
     const message = conversation.add(parent, 'user', text, papers.length ? {documents: papers} : {});
     history.saveMessage(conversation, message).then(showKept);
     answer(message.id);
+    return true;
 }
 
 function answer(parent) {
@@ -168,10 +182,10 @@ async function stopReply() {
 
 async function submit() {
     const text = $('input').value.trim();
-    if (reply || (!text && !documents.items.length)) return;
+    if (reply || isSending || (!text && !documents.items.length)) return;
     const papers = documents.items;
     try {
-        await say(conversation.leaf, text, papers);
+        if (!await say(conversation.leaf, text, papers)) return;
     } catch (error) {
         notice(error.message);
         return;
@@ -183,6 +197,7 @@ async function submit() {
 }
 
 async function edit(message, text) {
+    if (isSending) return;
     await stopReply();
     if (message.role !== 'user') {
         const changed = conversation.add(message.parent, message.role, text, {...message.more, timings: undefined});
@@ -235,8 +250,8 @@ function fillChoice(place, items, chosen) {
 
 async function refreshModels() {
     try {
-        const {data} = await getJson('/v1/models');
-        fillChoice($('model'), data.map(({id, status}) => ({value: id, text: status === 'absent' ? `${id} (${t('absent')})` : id})), conversation.settings.model);
+        const {data} = await getJson('/v1/models'), states = {absent: t('absent'), upstream: t('upstream')};
+        fillChoice($('model'), data.map(({id, status}) => ({value: id, text: states[status] ? `${id} (${states[status]})` : id})), conversation.settings.model);
         conversation.settings.model = $('model').value;
     } catch (error) {
         notice(error.message);
@@ -244,11 +259,15 @@ async function refreshModels() {
 }
 
 /** Values: '' as the server was started, 'none', or '=' and an adapter's name. */
+function showAdapters(names) {
+    const own = names.map(name => ({value: `=${name}`, text: name}));
+    fillChoice($('adapter'), [{value: '', text: t('defaultAdapter')}, {value: 'none', text: t('noAdapter')}, ...own], conversation.settings.adapter);
+}
+
 async function refreshAdapters() {
     const {data} = await getJson('/v1/adapters').catch(() => ({data: []}));
     $('adapter').hidden = !data.length;
-    const own = data.map(({id}) => ({value: `=${id}`, text: id}));
-    fillChoice($('adapter'), [{value: '', text: t('defaultAdapter')}, {value: 'none', text: t('noAdapter')}, ...own], conversation.settings.adapter);
+    showAdapters(data.map(({id}) => id));
 }
 
 // ---- Files ----
@@ -257,7 +276,7 @@ async function attach(files) {
     for (const file of files) {
         $('state').textContent = t('checking');
         try {
-            await documents.add(file, conversation, conversation.settings.model);
+            await documents.add(file, conversation);
             notice('');
         } catch (error) {
             notice(error.message);
@@ -311,14 +330,14 @@ function setTheme(name) {
 }
 
 function choose(name, value, apply) {
-    localStorage.setItem(`pith.${name}`, value);
+    ofBrowser.set(`pith.${name}`, value);
     apply(value);
 }
 
 function applyLanguage(name) {
     setLanguage(name);
     $('kept').textContent = history.isKept || !history.note ? '' : history.note;
-    fillChoice($('adapter'), [...$('adapter').options].map(({value, text}) => ({value, text: value ? text : t('noAdapter')})));
+    showAdapters([...$('adapter').options].filter(({value}) => value[0] === '=').map(({text}) => text));
     account.show();
     documents.show();
     render();
@@ -373,7 +392,11 @@ function listen() {
         if (event.key === 'Escape' && !document.querySelector('dialog[open]')) reply?.stop();
     });
     window.addEventListener('pagehide', () => reply && history.saveMessage(conversation, reply.message, true));
-    window.addEventListener('hashchange', () => location.hash.length > 1 && open(location.hash.slice(1)));
+    window.addEventListener('hashchange', () => idInAddress() && open(idInAddress()));
+    document.querySelector('.skip').addEventListener('click', event => {
+        event.preventDefault(); // the address names conversations
+        $('input').focus();
+    });
     const drop = event => {
         if (![...event.dataTransfer.types].includes('Files')) return;
         event.preventDefault();
@@ -384,20 +407,21 @@ function listen() {
 }
 
 async function start() {
-    $('theme').value = localStorage.getItem('pith.theme') || 'auto';
+    $('theme').value = ofBrowser.get('pith.theme') || 'auto';
     setTheme($('theme').value);
-    $('language').value = localStorage.getItem('pith.language') || preferredLanguage();
+    $('language').value = ofBrowser.get('pith.language') || preferredLanguage();
     applyLanguage($('language').value);
     listen();
     onKeyWanted(askForKey);
     try {
-        const {history: kept} = await history.open();
+        const {history: kept, upstream} = await history.open();
+        facts.upstream = Boolean(upstream);
         history.note = kept.kept ? '' : `${t('notKept')} ${language() === 'en' ? kept.note : ''}`.trim();
         $('kept').textContent = history.note;
         refreshAdapters(); // may wait for the model to be loaded
         await refreshModels();
-        if (location.hash.length > 1 && history.isKept) await open(location.hash.slice(1));
-        else showConversation(conversation);
+        const wanted = history.isKept && idInAddress();
+        if (!wanted || !await open(wanted)) showConversation(conversation);
         focusInput();
     } catch (error) {
         notice(error.message);

@@ -2,8 +2,10 @@
 import {describeTimings} from './account.js';
 import {$, copyText, icon, iconButton, make} from './elements.js';
 import {showMarkdown} from './markdown.js';
-import {t} from './texts.js';
+import {facts} from './server.js';
+import {endOf, language, t} from './texts.js';
 
+const SHOWN = 200; // messages at once; earlier ones are asked for
 const LEAST_MS = 60; // between two drawings of a reply that is being streamed
 
 /** Calls of a reply: name and arguments. */
@@ -33,20 +35,38 @@ export class Messages {
         this.streaming = null; // {message, article}
         this.timer = 0;
         this.shown = new Map(); // texts of this conversation's replies as elements, by the message's id
+        this.made = new Map(); // articles, by the message's id: {article, of: what they were made of}
         this.log.addEventListener('scroll', () => {
             this.isAtEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 60;
         });
     }
 
-    /** All of it anew. */
+    /** All of it; articles of messages that are as before stay. */
     show(conversation, streamed = null) {
-        if (this.conversation !== conversation) this.shown.clear();
+        if (this.conversation !== conversation) this.shown.clear(), this.made.clear(), this.most = SHOWN;
         this.conversation = conversation;
-        const path = conversation.path();
+        const path = conversation.path(), hidden = Math.max(0, path.length - this.most);
         this.streaming = null;
-        this.place.replaceChildren(...path.map(message => this.article(message, message === streamed)));
+        this.place.replaceChildren(...path.slice(hidden).map(message => this.article(message, message === streamed)));
+        if (hidden) this.place.prepend(make('button', {type: 'button', className: 'wide quiet', on: {click: () => this.showEarlier()}}, t('earlierMessages', hidden)));
         if (!path.length) this.place.append(this.welcome());
         if (this.isAtEnd) this.toEnd();
+    }
+
+    /** What was looked at stays where it is. */
+    showEarlier() {
+        const below = this.log.scrollHeight - this.log.scrollTop;
+        this.most += SHOWN;
+        this.isAtEnd = false;
+        this.show(this.conversation, this.streaming?.message);
+        this.log.scrollTop = this.log.scrollHeight - below;
+        (this.place.querySelector('button.wide') || this.log).focus({preventScroll: true});
+    }
+
+    /** The next show() has this message among those that it shows. */
+    reveal(message) {
+        const path = this.conversation.path();
+        this.most = Math.max(this.most, path.length - path.findIndex(({id}) => id === message));
     }
 
     toEnd() {
@@ -57,7 +77,7 @@ export class Messages {
     welcome() {
         const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname);
         return make('div', {className: 'welcome'}, make('span', {className: 'mark', aria: {hidden: 'true'}}), make('h1', {}, t('welcome')),
-            make('p', {}, isHere ? t('welcomeText') : t('welcomeFar', location.hostname)));
+            make('p', {}, isHere ? t('welcomeText') : t('welcomeFar', location.hostname)), facts.upstream ? make('p', {}, t('welcomeUpstream')) : null);
     }
 
     roleName(message) {
@@ -65,10 +85,20 @@ export class Messages {
         return names[message.role] || message.more.model || t('model');
     }
 
+    /** What an article shows; compared part by part. */
+    partsOf(message, isStreamed) {
+        const {more} = message, all = this.conversation.siblings(message), isLast = this.conversation.leaf === message.id;
+        return [language(), isStreamed, message.text, more.reasoning, more.error, more.finish, more.timings, more.upstream, more.model, more.calls?.length, all.length,
+            all.indexOf(message), Boolean(more.calls) && isLast && !this.conversation.children(message.id).length];
+    }
+
     article(message, isStreamed) {
+        const made = this.made.get(message.id), of = this.partsOf(message, isStreamed);
+        if (made && !isStreamed && of.every((part, i) => part === made.of[i])) return made.article;
         const article = make('article', {className: message.role, aria: {label: this.roleName(message)}});
         article.dataset.id = message.id;
         this.fill(article, message, isStreamed);
+        this.made.set(message.id, {article, of});
         if (isStreamed) this.streaming = {message, article};
         return article;
     }
@@ -104,7 +134,7 @@ export class Messages {
         if (message.role !== 'tool') foot.append(iconButton('edit', t('edit'), () => this.edit(message)));
         if (message.role === 'assistant') foot.append(iconButton('again', t('again'), () => this.act.again(message)));
         foot.append(iconButton('copy', t('copy'), () => copyText(message.text)));
-        const told = [more.timings && describeTimings(more.timings), {stopped: t('stopped'), length: t('cut')}[more.finish]].filter(Boolean);
+        const told = [typeof more.upstream === 'string' && t('answeredBy', more.upstream), more.timings && describeTimings(more.timings), endOf(more.finish)].filter(Boolean);
         if (told.length) foot.append(make('span', {className: 'small figures'}, told.join(' · ')));
         return foot;
     }
@@ -148,6 +178,7 @@ export class Messages {
         }}}, field, make('div', {className: 'end'}, make('button', {type: 'button', on: {click: close}}, t('cancel')),
             make('button', {className: 'strong'}, message.role === 'user' ? t('save') : t('keep'))));
         article.replaceChildren(form);
+        this.made.delete(message.id);
         field.focus();
     }
 

@@ -2,7 +2,8 @@
 import {announce, Narrator} from './announce.js';
 import {$, formatSpeed} from './elements.js';
 import {stream} from './server.js';
-import {t} from './texts.js';
+import {readDelta, readTimings} from './shapes.js';
+import {endOf, t} from './texts.js';
 import {toApi} from './tree.js';
 
 const SAVE_MS = 5000; // between two savings of a reply that is being streamed
@@ -39,13 +40,15 @@ export class Reply {
         const {message} = this;
         this.status(t('starting'));
         try {
-            await stream('/v1/chat/completions', requestOf(this.conversation, this.parent), this.abort.signal, event => this.take(event));
+            const head = this.conversation.settings.isPrivate ? {'X-Pith-Private': '1'} : {};
+            await stream('/v1/chat/completions', requestOf(this.conversation, this.parent), {head, signal: this.abort.signal,
+                onHead: headers => this.takeHead(headers), onEvent: event => this.take(event)});
         } catch (error) {
             if (error.name === 'AbortError') message.more.finish = 'stopped';
             else message.more.error = error.message;
         }
         delete message.more.isReasoned;
-        const outcome = {stopped: t('stopped'), length: t('cut')}[message.more.finish] || message.more.error || t('ended');
+        const outcome = endOf(message.more.finish) || message.more.error || t('ended');
         this.narrator.end(message.text, outcome);
         this.status('');
         this.on.end(message);
@@ -55,28 +58,32 @@ export class Reply {
         $('state').textContent = text;
     }
 
+    /** Who answers, if it is not the model here. */
+    takeHead(headers) {
+        if (headers.get('X-Pith-Answered-By') === 'upstream') this.message.more.upstream = headers.get('X-Pith-Reason') || '';
+    }
+
     take(event) {
-        const {more} = this.message;
-        if (event.model) more.model = event.model;
-        if (event.timings) more.timings = event.timings;
-        if (event.prompt_progress && !this.n) this.status(t('reading', event.prompt_progress.processed, event.prompt_progress.total));
-        const choice = event.choices?.[0];
-        if (!choice) return;
-        this.takeDelta(choice.delta);
-        if (choice.finish_reason && choice.finish_reason !== 'stop') more.finish = choice.finish_reason;
+        const {more} = this.message, timings = readTimings(event.timings), {total, processed} = event.prompt_progress || {};
+        if (typeof event.model === 'string') more.model = event.model;
+        if (timings) more.timings = timings;
+        if (total >= processed && !this.n) this.status(t('reading', processed, total));
+        const delta = readDelta(event);
+        this.takeDelta(delta);
+        if (delta.finish && delta.finish !== 'stop') more.finish = delta.finish;
         this.on.update();
     }
 
-    takeDelta({content, reasoning_content: reasoning, tool_calls: calls}) {
+    takeDelta({content, reasoning, calls}) {
         const {message} = this, {more} = message;
-        if (!content && !reasoning && !calls) return;
+        if (!content && !reasoning && !calls.length) return;
         if (!this.n++) {
             this.first = performance.now();
             announce(t('began'));
         }
         if (reasoning) more.reasoning = (more.reasoning || '') + reasoning, more.isReasoned = false;
         if (content) message.text += content, delete more.isReasoned;
-        for (const call of calls || []) this.takeCall(call);
+        for (const call of calls) this.takeCall(call);
         this.tellSpeed();
         this.narrator.feed(message.text);
         if (performance.now() - this.saved > SAVE_MS) {
@@ -85,12 +92,13 @@ export class Reply {
         }
     }
 
-    takeCall({index, id, function: {name, arguments: text}}) {
+    takeCall({index, id, name, arguments: text}) {
         const calls = (this.message.more.calls ||= []);
-        const call = (calls[index] ||= {id: '', name: '', arguments: ''});
-        call.id ||= id || '';
-        call.name ||= name || '';
-        call.arguments += text || '';
+        while (calls.length <= index) calls.push({id: '', name: '', arguments: ''});
+        const call = calls[index];
+        call.id ||= id;
+        call.name ||= name;
+        call.arguments += text;
     }
 
     /** A part is a token, nearly always; the figures at the end are the server's. */

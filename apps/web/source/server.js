@@ -1,5 +1,10 @@
 // Talking to the server: requests with the key, errors as sentences, streams of events.
+import {EventReader} from './events.js';
+import {ofTab} from './storage.js';
 import {t} from './texts.js';
+
+/** What the server says of itself: whether it may ask another engine. */
+export const facts = {upstream: false};
 
 const keyName = 'pith.key';
 let askKey = null; // async (wrong) => key
@@ -17,9 +22,9 @@ export class ServerError extends Error {
     }
 }
 
-async function send(method, path, body, signal, keepalive) {
-    const headers = {};
-    const key = sessionStorage.getItem(keyName);
+async function send(method, path, body, {signal, keepalive, head}) {
+    const headers = {...head};
+    const key = ofTab.get(keyName);
     if (key) headers.Authorization = `Bearer ${key}`;
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     try {
@@ -30,6 +35,12 @@ async function send(method, path, body, signal, keepalive) {
     }
 }
 
+/** What an error says, in the shapes that servers give it; '' for others. */
+function sentenceOf(error) {
+    const said = typeof error === 'string' ? error : error?.message;
+    return typeof said === 'string' ? said : '';
+}
+
 async function errorOf(answer) {
     let told = null;
     try {
@@ -37,23 +48,23 @@ async function errorOf(answer) {
     } catch {
         // not JSON: the status says it
     }
-    return new ServerError(told?.message || `${answer.status} ${answer.statusText}`, answer.status, told?.code);
+    return new ServerError(sentenceOf(told) || `${answer.status} ${answer.statusText}`, answer.status, told?.code);
 }
 
 let asking = null; // one question for all requests that need the key
 
-/** The server's answer, which is good; asks for the key where one is wanted, unless it is quiet. keepalive: it outlives the page. */
-export async function request(method, path, body, {signal, keepalive, quiet} = {}) {
+/** The server's answer, which is good; asks for the key where one is wanted, unless it is quiet. keepalive: it outlives the page. head: headers. */
+export async function request(method, path, body, {quiet, ...options} = {}) {
     for (;;) {
-        const used = sessionStorage.getItem(keyName);
-        const answer = await send(method, path, body, signal, keepalive);
+        const used = ofTab.get(keyName);
+        const answer = await send(method, path, body, options);
         if (answer.status !== 401) {
             if (answer.ok) return answer;
             throw await errorOf(answer);
         }
         if (!askKey || quiet) throw await errorOf(answer);
-        if (sessionStorage.getItem(keyName) !== used) continue; // another request has just got one
-        asking ||= askKey(used !== null).then(key => sessionStorage.setItem(keyName, key)).finally(() => (asking = null));
+        if (ofTab.get(keyName) !== used) continue; // another request has just got one
+        asking ||= askKey(used !== null).then(key => ofTab.set(keyName, key)).finally(() => (asking = null));
         await asking;
     }
 }
@@ -61,30 +72,40 @@ export async function request(method, path, body, {signal, keepalive, quiet} = {
 export const getJson = async path => (await request('GET', path)).json();
 export const postJson = async (path, body, options) => (await request('POST', path, body, options)).json();
 
-/** Calls onEvent with each JSON event of the reply. Ends with the stream; throws when it breaks or tells an error. */
-export async function stream(path, body, signal, onEvent) {
-    const answer = await request('POST', path, body, {signal});
+/** Calls onEvent with each JSON event of the reply, and before them onHead with its headers. Ends with the stream; throws when it breaks or tells an
+ * error. */
+export async function stream(path, body, {onEvent, onHead, ...options}) {
+    const answer = await request('POST', path, body, options);
+    onHead(answer.headers);
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let held = '', ended = false;
-    for (;;) {
-        const {done, value} = await reader.read().catch(error => {
-            if (error.name === 'AbortError') throw error;
-            throw new ServerError(t('noServer'), 0, 'no_server');
-        });
-        if (done) break;
-        held += value;
-        const blocks = held.split('\n\n');
-        held = blocks.pop();
-        for (const block of blocks) {
-            const data = block.startsWith('data: ') ? block.slice(6) : '';
-            if (data === '[DONE]') ended = true;
-            else if (data) tell(JSON.parse(data), onEvent);
+    let ended = false;
+    const events = new EventReader(data => {
+        if (data === '[DONE]') ended = true;
+        else if (!ended) tell(data, onEvent);
+    });
+    try {
+        while (!ended) {
+            const {done, value} = await reader.read().catch(error => {
+                if (error.name === 'AbortError') throw error;
+                throw new ServerError(t('noServer'), 0, 'no_server');
+            });
+            if (done) break;
+            events.feed(value);
         }
+        events.end();
+        if (!ended) throw new ServerError(t('noServer'), 0, 'no_server');
+    } finally {
+        reader.cancel().catch(() => null); // whatever would come after the end or a fault
     }
-    if (!ended) throw new ServerError(t('noServer'), 0, 'no_server');
 }
 
-function tell(event, onEvent) {
-    if (event.error) throw new ServerError(event.error.message, 500, event.error.code);
-    onEvent(event);
+function tell(data, onEvent) {
+    let event;
+    try {
+        event = JSON.parse(data);
+    } catch {
+        throw new ServerError(t('notUnderstood'), 0, 'no_json');
+    }
+    if (event?.error) throw new ServerError(sentenceOf(event.error) || t('notUnderstood'), 500, event.error.code);
+    if (typeof event === 'object' && event) onEvent(event);
 }

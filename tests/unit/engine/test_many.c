@@ -205,6 +205,25 @@ static void shared_beginnings(void **state) {
     }
 }
 
+/* A session that takes over what another has computed holds that prompt, not its own old one. */
+static void shared_beginnings_are_the_sessions_ids(void **state) {
+    int32_t prompt[N_CTX], expected[N_TOKENS];
+    (void)state;
+    for (int g = 0; goldens[g]; g++) {
+        session_group f;
+        size_t n = prompt_of(2, prompt);
+        alone(goldens[g], 0, 4, expected);
+        open_fixture(&f, goldens[g], 0);
+        finish(&f, start(&f, 0, 2, plain));
+        finish(&f, start(&f, 1, 4, plain));
+        assert_int_equal(finish(&f, start(&f, 1, 2, plain)).cache_source, PITH_CACHE_SHARED);
+        assert_memory_equal(f.sessions[1]->ids, prompt, n * sizeof *prompt);
+        finish(&f, start(&f, 1, 4, plain)); /* nothing of it is in KV any more */
+        assert_last(f.sessions[1], expected);
+        close_group(&f);
+    }
+}
+
 /* Rows cost nothing: every guess is worth checking. */
 static void make_rows_free(pith_engine *engine) {
     for (int i = 1; i <= PITH_PACE_ROWS; i++) engine->pace.ns[i] = 1;
@@ -323,11 +342,19 @@ static void time_is_counted_once(void **state) {
     close_group(&f);
 }
 
+static void refuses_draft(session_group *f, pith_id_span prompt,
+                          const pith_generate_options *options, const char *why) {
+    pith_reply *reply = NULL;
+    pith_error error = {0};
+    assert_int_equal(
+        pith_reply_open(f->sessions[0], f->samplers[0], prompt, options, &reply, &error),
+        PITH_ERROR_ARGUMENT);
+    assert_non_null(strstr(error.text, why));
+}
+
 static void another_vocabulary_is_refused(void **state) {
     session_group f, other;
     int32_t ids[N_CTX];
-    pith_reply *reply = NULL;
-    pith_error error = {0};
     pith_generate_options options = plain;
     (void)state;
     open_fixture(&f, goldens[0], 0);
@@ -335,15 +362,9 @@ static void another_vocabulary_is_refused(void **state) {
     options.draft = PITH_DRAFT_AUTO;
     options.draft_session = other.sessions[0];
     pith_id_span prompt = {ids, prompt_of(0, ids)};
-    assert_int_equal(
-        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
-        PITH_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "vocabulary"));
+    refuses_draft(&f, prompt, &options, "vocabulary");
     options.draft_session = f.sessions[1];
-    assert_int_equal(
-        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
-        PITH_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "same engine"));
+    refuses_draft(&f, prompt, &options, "same engine");
     close_group(&other);
     close_group(&f);
 }
@@ -352,8 +373,6 @@ static void another_vocabulary_is_refused(void **state) {
 static void a_busy_draft_is_refused(void **state) {
     session_group f, draft;
     int32_t ids[N_CTX];
-    pith_reply *reply = NULL;
-    pith_error error = {0};
     pith_generate_options options = plain;
     (void)state;
     open_fixture(&f, goldens[0], 0);
@@ -363,16 +382,10 @@ static void a_busy_draft_is_refused(void **state) {
     finish(&f, start(&f, 0, 0, options));
     pith_reply *busy = start(&draft, 0, 1, plain);
     pith_id_span prompt = {ids, prompt_of(0, ids)};
-    assert_int_equal(
-        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
-        PITH_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "making a reply"));
+    refuses_draft(&f, prompt, &options, "making a reply");
     pith_reply_close(busy);
     options.draft_session = f.sessions[1];
-    assert_int_equal(
-        pith_reply_open(f.sessions[0], f.samplers[0], prompt, &options, &reply, &error),
-        PITH_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.text, "same engine"));
+    refuses_draft(&f, prompt, &options, "same engine");
     close_group(&draft);
     close_group(&f);
 }
@@ -497,6 +510,7 @@ int main(void) {
         cmocka_unit_test(leaving_disturbs_nobody),
         cmocka_unit_test(late_replies_end),
         cmocka_unit_test(shared_beginnings),
+        cmocka_unit_test(shared_beginnings_are_the_sessions_ids),
         cmocka_unit_test(guesses_change_nothing),
         cmocka_unit_test(a_stop_leaves_the_sampler_as_without_guesses),
         cmocka_unit_test(a_model_guesses),

@@ -9,17 +9,12 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "cpu/cpu.h"
-#include "engine/prefix_index.h"
 #include "engine/reply.h"
-#include "support/changed_model.h"
+#include "support/cache_entries.h"
 
 enum { N_CTX = 256, N = 200 };
-
-static char folder[1100];
 
 typedef struct fixture {
     pith_model *model;
@@ -33,32 +28,6 @@ static const char *data_path(const char *name, char path[1024]) {
     const char *root = getenv("PITH_SOURCE_DIR");
     snprintf(path, 1024, "%s/tests/data/adapter/%s", root ? root : ".", name);
     return path;
-}
-
-static bool remove_one(void *user, const char *name) {
-    char path[1400];
-    (void)user;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    pith_file_remove(path);
-    return true;
-}
-
-static bool count_entry(void *user, const pith_cache_entry *entry) {
-    (void)entry;
-    ++*(size_t *)user;
-    return true;
-}
-
-static void wait_for_entries(size_t wanted) {
-    uint64_t end = pith_clock_ns() + 20000000000ull;
-    for (size_t n = 0; n < wanted;) {
-        pith_prefix_index *index;
-        n = 0;
-        assert_int_equal(pith_prefix_index_open(folder, &index, NULL), PITH_OK);
-        assert_int_equal(pith_prefix_index_each(index, count_entry, &n, NULL), PITH_OK);
-        pith_prefix_index_close(index);
-        if (pith_clock_ns() > end) fail_msg("%zu entries, expected %zu", n, wanted);
-    }
 }
 
 static pith_adapter *open_adapter(const pith_model *model, const char *name, uint32_t features) {
@@ -224,10 +193,8 @@ static void activated_adapters_share_what_is_before_them(void **state) {
 }
 
 static int clean_folder(void **state) {
-    char base[1024];
     (void)state;
-    snprintf(folder, sizeof folder, "%s", scratch_path("test_prefix_adapter.cache", base));
-    (void)pith_folder_each(folder, remove_one, NULL, NULL);
+    empty_folder("test_prefix_adapter");
     return 0;
 }
 
