@@ -409,7 +409,7 @@ def case_context_limits():
 
 
 def case_memory_ceiling_is_refused_with_the_sum():
-    fails(pith("run", "-m", TINY, "--memory", "1000", "x"), 1, "1000", "MiB are needed; give more memory")
+    fails(pith("run", "-m", TINY, "--memory", "1M", "x"), 1, "--memory allows 1.0 MiB", "MiB are needed; ", "give more memory")
 
 
 def case_ids_outside_the_vocabulary():
