@@ -16,6 +16,7 @@ set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_FIND_ROOT_PATH}/lib/pkgconfig)
 set(CMAKE_C_FLAGS_INIT
   "-DPCRE2_STATIC -DUTF8PROC_STATIC -D__USE_MINGW_ANSI_STDIO=1 -Wno-float-conversion")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-static")
+set(PITH_TEST_BRIEF ON) # the processor is the one that the plain build tests: see tests/support/brief.h
 # Debian's wine64 has no program on PATH. A UTF-8 locale, or wine loses what is not ASCII in arguments.
 set(CMAKE_CROSSCOMPILING_EMULATOR
   env;LC_ALL=C.UTF-8;WINEDEBUG=-all;WINEPREFIX=${CMAKE_BINARY_DIR}/wine;/usr/lib/wine/wine64)

@@ -180,8 +180,8 @@ static void additions_agree_with_the_naive_plan(void **state) {
     toy_fill_tokens(tokens, N_NAIVE, 1);
     pith_adapter_set all = sum_of(&k);
     double *plain = naive_logits(&k, NULL, tokens);
-    for (int i = 0; i < 3; i++) expect_naive(&k, &k.set[i], plain, 0);
-    expect_naive(&k, &all, plain, 1);
+    for (int i = 0; i < 3 && !test_is_brief(); i++) expect_naive(&k, &k.set[i], plain, 0);
+    expect_naive(&k, &all, plain, test_is_brief() ? 0 : 1);
     free(plain);
     kit_close(&k);
 }

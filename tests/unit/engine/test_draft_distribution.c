@@ -2,7 +2,7 @@
  * Promise: guesses leave the distribution of a sampled reply as it is. Replies of three tokens are
  * drawn many times while a model guesses, and their counts compared by a chi-square test with the
  * product of the probabilities that the model and the sampler's stages give each token.
- * PITH_TEST_DRAWS: how many (4000). Seeds are fixed, so the outcome is too. */
+ * PITH_TEST_DRAWS: how many (4000, a brief test 1000). Seeds are fixed, so the outcome is too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "cpu/cpu.h"
 #include "engine/reply.h"
+#include "support/brief.h"
 #include "support/changed_model.h"
 
 #include <math.h>
@@ -139,7 +140,7 @@ static void sampled_distribution_is_the_same(void **state) {
     static double p[N_PATHS];
     static uint32_t counts[N_PATHS];
     const char *wanted = getenv("PITH_TEST_DRAWS");
-    const int n = wanted ? atoi(wanted) : 4000;
+    const int n = wanted ? atoi(wanted) : test_is_brief() ? 1000 : 4000;
     size_t n_right = 0;
     int n_cells;
     (void)state;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "support/brief.h"
 #include "support/open_engine.h"
 
 enum { N_CTX = 160, N_SESSIONS = 6, N_TOKENS = 24 };
@@ -232,7 +233,7 @@ static void guesses_change_nothing(void **state) {
     size_t n_drafted = 0, n_accepted = 0;
     (void)state;
     for (int g = 0; goldens[g]; g++) {
-        for (int i = 0; i < 2 * N_SESSIONS; i++) {
+        for (int i = 0; i < 2 * N_SESSIONS; i += test_is_brief() ? 5 : 1) {
             session_group f;
             int32_t expected[N_TOKENS];
             int which = i / 2;
@@ -283,8 +284,8 @@ static void after_a_stop(int which, int n, pith_draft draft, int32_t *made) {
 /* Tokens that were drawn behind the end of a reply have taken no random numbers. */
 static void a_stop_leaves_the_sampler_as_without_guesses(void **state) {
     (void)state;
-    for (int which = 0; which < N_SESSIONS; which++) {
-        for (int n = 2; n < N_TOKENS; n++) {
+    for (int which = 0; which < N_SESSIONS; which += test_is_brief() ? 3 : 1) {
+        for (int n = 2; n < N_TOKENS; n += test_is_brief() ? 5 : 1) {
             int32_t with[N_TOKENS], without[N_TOKENS];
             after_a_stop(which, n, PITH_DRAFT_OFF, without);
             after_a_stop(which, n, PITH_DRAFT_NGRAM, with);

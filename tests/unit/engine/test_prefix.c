@@ -20,6 +20,7 @@
 #include "base/source.h"
 #include "engine/prefix.h"
 #include "engine/prefix_index.h"
+#include "support/brief.h"
 #include "support/cache_entries.h"
 #include "support/open_engine.h"
 
@@ -226,7 +227,7 @@ static void what_is_read_is_what_is_computed(void **state) {
     for (size_t i = 0; i < N_KINDS; i++) {
         clean_folder(state);
         store(&kinds[i], prompt_of(300, 300, 0), 1);
-        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c += test_is_brief() ? 3 : 1) {
             fixture f;
             pith_id_span prompt = prompt_of(cases[c].n, cases[c].common, 1);
             open_fixture(&f, &kinds[i], folder);
@@ -398,7 +399,7 @@ static void damaged_files_are_forgotten(void **state) {
     static const long places[] = {0, 9, 13, 20, 25, 30, 35, 41, 500, 1300, -1, -2000};
     (void)state;
     for (int cut = 0; cut < 2; cut++) {
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        for (size_t i = 0; i < sizeof places / sizeof *places; i += test_is_brief() ? 3 : 1) {
             fixture f;
             clean_folder(state);
             store(&plain, prompt_of(300, 300, 0), 1);
@@ -465,7 +466,7 @@ static void swapped_files_are_no_answer(void **state) {
 static void a_damaged_index_is_made_anew(void **state) {
     static const long places[] = {0, 20, 100, 60, 5000, -100};
     (void)state;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; i < sizeof places / sizeof *places; i += test_is_brief() ? 3 : 1) {
         for (int cut = 0; cut < 2; cut++) {
             fixture f;
             clean_folder(state);

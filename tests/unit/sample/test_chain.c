@@ -3,6 +3,7 @@
  * and a filter, leaves the distribution that a textbook computation leaves (plain_chain.h); draws
  * follow it; and the filter is exactly a row with -inf in it. */
 #include "sample/sampler_internal.h"
+#include "support/brief.h"
 #include "unit/sample/plain_chain.h"
 
 #include <setjmp.h>
@@ -227,6 +228,11 @@ static bool check_token(pith_sampler *sampler, plain_chain *c, const float *row,
     return is_clear;
 }
 
+/* Of a brief test: an eighth. */
+static int rounds_of(int n) {
+    return test_is_brief() ? n / 8 : n;
+}
+
 static void compare(int only, int rounds, bool filtered, uint64_t seed) {
     static const int32_t sizes[] = {1, 2, 3, 17, 255, 256, 257, 513, MOST};
     static float row[MOST];
@@ -263,17 +269,17 @@ static void compare(int only, int rounds, bool filtered, uint64_t seed) {
 
 static void test_each_stage(void **state) {
     (void)state;
-    for (int only = 0; only < 9; only++) compare(only, 120, false, (uint64_t)only + 1);
+    for (int only = 0; only < 9; only++) compare(only, rounds_of(120), false, (uint64_t)only + 1);
 }
 
 static void test_mixtures(void **state) {
     (void)state;
-    compare(9, 1500, false, 100);
+    compare(9, rounds_of(1500), false, 100);
 }
 
 static void test_mixtures_with_a_filter(void **state) {
     (void)state;
-    compare(9, 800, true, 200);
+    compare(9, rounds_of(800), true, 200);
 }
 
 /* ---- The filter ---- */
@@ -288,7 +294,7 @@ static void test_filter_is_a_masked_row(void **state) {
     pith_rng rng;
     pith_rng_init(&rng, 9);
     make_pieces(&rng);
-    for (int round = 0; round < 600; round++) {
+    for (int round = 0; round < rounds_of(600); round++) {
         int32_t n = sizes[round % 8];
         pith_sampler_options o = mixture(&rng, 9, n, biases);
         if (round % 5 == 0) o = defaults(); /* plain greedy */

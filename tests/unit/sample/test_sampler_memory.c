@@ -2,6 +2,7 @@
  * Promises about what a sampler keeps: tokens can be taken back exactly, a clone goes on as its
  * model, drawing allocates nothing, and a failing heap is told. */
 #include "sample/sampler_internal.h"
+#include "support/brief.h"
 #include "support/failing_memory.h"
 
 #include <setjmp.h>
@@ -125,6 +126,7 @@ static void rewind_with(int32_t penalty_window, int32_t dry_window) {
 static void test_rewind_is_exact(void **state) {
     (void)state;
     rewind_with(20, 50);
+    if (test_is_brief()) return;
     rewind_with(1500, 30);
     rewind_with(1024, 1023);
 }
@@ -178,7 +180,7 @@ static void test_rewind_goes_on_with_the_random_numbers(void **state) {
  * a sampler that never drew what was undone. */
 static void test_undo_gives_the_random_numbers_back(void **state) {
     (void)state;
-    for (int variant = 0; variant < 4; variant++) {
+    for (int variant = 0; variant < 4; variant += test_is_brief() ? 2 : 1) {
         enum { STEPS = 1500 };
         pith_sampler_options o = all_on(), greedy = {.size = sizeof greedy};
         if (variant == 1) o.mirostat = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Promise: work grows no faster than n log n, whatever the text. Counted, not timed. */
+#include "support/brief.h"
 #include "token_expect.h"
 
 static uint64_t steps_of(const pith_tokenizer *tokenizer, const char *unit, size_t size) {
@@ -30,7 +31,7 @@ static void work_grows_no_faster_than_n_log_n(void **state) {
                  {PITH_TOKEN_MODEL_BPE, "gemma4"}, {PITH_TOKEN_MODEL_BPE, "exaone-moe"},
                  {PITH_TOKEN_MODEL_SPM, ""},       {PITH_TOKEN_MODEL_WPM, ""},
                  {PITH_TOKEN_MODEL_UGM, ""}};
-    const size_t size = 1 << 17;
+    const size_t size = test_is_brief() ? 1 << 14 : 1 << 17;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         small_vocab_init(&vocab, kinds[k].model, kinds[k].pre);
         small_vocab_add_mapped_bytes(&vocab);
