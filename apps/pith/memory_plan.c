@@ -10,6 +10,8 @@
 #include "pith/machine_record.h"
 #include "pith/reply_option.h"
 
+#include <math.h>
+
 static double mib(double bytes) {
     return bytes / 1048576.0;
 }
@@ -38,11 +40,14 @@ static int refuse(const pith_cli_model *values, const pith_fit *fit) {
     pith_buffer text = {0}, more = {0};
     advise(fit, &text);
     if (adapters > 0) pith_buffer_append_format(&more, " + adapters %.1f", mib(adapters));
+    /* Down and up, so that what is allowed never reads as what is needed. */
+    double allowed = floor(10 * mib((double)values->memory)) / 10,
+           needed = ceil(10 * mib(sum)) / 10;
     int code = pith_cli_fail_text(
         "--memory allows %.1f MiB, but weights %.1f + KV of %d tokens %.1f + workspace %.1f%s = "
         "%.1f MiB are needed; %sgive more memory",
-        mib((double)values->memory), mib(weights), (int)fit->n_ctx, mib((double)fit->kv_bytes),
-        mib((double)fit->workspace_bytes), more.data && !more.failed ? more.data : "", mib(sum),
+        allowed, mib(weights), (int)fit->n_ctx, mib((double)fit->kv_bytes),
+        mib((double)fit->workspace_bytes), more.data && !more.failed ? more.data : "", needed,
         text.data && !text.failed ? text.data : "");
     pith_buffer_deinit(&text);
     pith_buffer_deinit(&more);

@@ -289,7 +289,7 @@ def case_threads_by_default_come_from_what_was_measured():
         probe = answer("doctor", home=home)["probe"]
         expect(probe["threads"] == len(few) and probe["decode_threads"] == 1 and len(probe["rates"]) == len(few), probe)
         text = pith("doctor", home=home).text
-        expect(f"{len(few)} by default, 1 of them for decoding" in text and f"{len(few)} to multiply and 1 to read" in text, text)
+        expect(f"{len(few)} by default, 1 of them for decoding" in text and f"{len(few)} to multiply, 1 to read" in text, text)
         put(few, 2)  # memory may have been slow
         expect(runs() == [max(usual, len(few)), usual], "fewer than usual after two looks", runs())
         probe = answer("doctor", home=home)["probe"]
@@ -485,7 +485,8 @@ def case_memory_is_one_ceiling():
     sum_, memory = need(TINY_Q4_0, "--load", "pack")
     expect(run_with(sum_, "--load", "pack").returncode == 0, "the sum fits")
     refused = run_with(sum_ - 1, "--load", "pack")
-    fails(refused, 1, sum_ - 1, "weights", "KV of 512 tokens", "workspace", "--ctx", "--load mmap")
+    tenths = sum_ * 10 // (1 << 20)  # of MiB: allowed is told rounded down, needed rounded up
+    fails(refused, 1, f"allows {tenths / 10:.1f} MiB", f"= {(tenths + 1) / 10:.1f} MiB", "weights", "KV of 512 tokens", "workspace", "--ctx", "--load mmap")
     context = memory["kv_bytes"] // 512
     fitting = answer("fit", TINY_Q4_0, "--no-probe", "-t", "1", "--load", "pack", "--memory", sum_ - 64 * context)[0]["memory"]["allowed"]["longest_ctx"]
     expect(0 < fitting < 512, fitting)
