@@ -32,6 +32,7 @@ static pith_answer *answer_new(pith_exchange *exchange, const pith_answer_protoc
     a->loaded_ns = pith_clock_ns();
     a->stream = request->stream;
     a->include_usage = request->include_usage;
+    a->tells_progress = request->tells_progress;
     pith_server_name_reply(pith_exchange_server(exchange), protocol->id_prefix, a->id);
     if (a->model && (!protocol->init || protocol->init(a, request))) return a;
     answer_free(a);
@@ -46,9 +47,23 @@ void pith_answer_begin(pith_answer *a) {
     pith_exchange_stream_begin(a->exchange, a->protocol->stream_type);
 }
 
+/* Clients give up on an answer whose head does not come, or that is silent for minutes: the head
+ * goes out when the prompt begins to be read, and where the form has comments, one for each step.
+ */
+static void keep_awake(pith_answer *a) {
+    static const char comment[] = ": reading the prompt\n\n";
+    pith_answer_begin(a);
+    if (strcmp(a->protocol->stream_type, "text/event-stream") == 0)
+        pith_exchange_stream_write(a->exchange, comment, sizeof comment - 1);
+}
+
 static void on_event(void *user, const pith_job_event *event) {
     pith_answer *a = user;
     if (a->fold.failed) return; /* on_end tells it */
+    if (event->kind == PITH_JOB_PROGRESS && !a->tells_progress) {
+        keep_awake(a);
+        return;
+    }
     if (!a->stream || a->protocol->folds_streams) pith_fold_add(&a->fold, event);
     if (a->stream && !a->fold.failed) a->protocol->stream_event(a, event);
 }
@@ -120,6 +135,7 @@ static bool start_job(pith_served *served, pith_answer *a, pith_answer_request *
         answer_free(a);
         return true;
     }
+    request->job.wants_progress = request->stream;
     pith_job_listener listener = {on_event, on_end, is_gone, a};
     bool ok = pith_job_start(served, &request->job, &listener, why);
     request->job.ids = NULL; /* the job's */

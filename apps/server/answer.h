@@ -21,6 +21,7 @@ typedef struct pith_answer_request {
     json_t *context;   /* owned: of job.context */
     char *grammar;     /* owned: of job.grammar */
     bool stream, include_usage;
+    bool tells_progress;        /* the protocol's stream_event gets what is read of the prompt */
     const char *needs_template; /* the field that a template alone heeds; NULL: none */
     bool only_loads; /* nothing is to be made: `loaded` answers once the model is there */
     bool keeps;      /* with keep_seconds: pith_served_keep */
@@ -35,7 +36,7 @@ typedef struct pith_answer {
     char *model; /* as the answer names it */
     json_int_t created;
     uint64_t loaded_ns; /* when the model was there */
-    bool stream, include_usage, has_begun;
+    bool stream, include_usage, tells_progress, has_begun;
     json_t *held;   /* a chunk that waits for the account, or NULL */
     pith_fold fold; /* without stream, or where the protocol folds streams too */
 } pith_answer;

@@ -226,7 +226,7 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     pith_job_read_stops(f, "stop_sequences", &out->job);
     read_output(f, out);
     read_rest(f, &out->job);
-    out->job.wants_progress = out->stream; /* pings while the prompt is read */
+    out->tells_progress = out->stream; /* pings while the prompt is read */
     out->job.reads_reasoning = !out->job.has_grammar || out->job.reads_calls;
     return pith_fields_close(f);
 }

@@ -68,7 +68,7 @@ static void set_account(const pith_answer *a, json_t *line, const pith_fold_choi
 
 static void stream_event(pith_answer *a, const pith_job_event *event) {
     json_t *text = NULL, *thinking = NULL, *calls = NULL;
-    if (event->kind == PITH_JOB_PROGRESS || event->kind == PITH_JOB_FINISH) return;
+    if (event->kind == PITH_JOB_FINISH) return;
     pith_answer_begin(a);
     if (event->kind == PITH_JOB_TEXT) text = pith_json_text(event->text.data, event->text.size);
     if (event->kind == PITH_JOB_REASONING)

@@ -172,8 +172,8 @@ static bool read(pith_fields *f, pith_server *server, pith_answer_request *out) 
     read_logprobs(f, out);
     read_limits(f, out);
     read_response_format(f, out);
-    pith_fields_flag(f, "return_progress", &out->job.wants_progress);
-    if (out->job.wants_progress && !out->stream)
+    pith_fields_flag(f, "return_progress", &out->tells_progress);
+    if (out->tells_progress && !out->stream)
         pith_fields_wrong(f, "return_progress", "invalid_value", "is for stream: true alone");
     pith_openai_read_harmless(f, &out->job);
     pith_openai_read_route(f);

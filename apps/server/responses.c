@@ -195,7 +195,7 @@ static void stream_event(pith_answer *a, const pith_job_event *event) {
     response *r = (response *)a;
     begin(a);
     if (event->kind == PITH_JOB_FINISH) close_item(r);
-    if (event->kind == PITH_JOB_FINISH || event->kind == PITH_JOB_PROGRESS || a->fold.failed ||
+    if (event->kind == PITH_JOB_FINISH || a->fold.failed ||
         (event->text.size == 0 && event->kind != PITH_JOB_CALL))
         return;
     open_item(r, event);

@@ -287,6 +287,8 @@ def events(server, path, body):
     expect(status == 200 and headers["Content-Type"] == "text/event-stream", status, text)
     out = []
     for block in text.decode().split("\n\n")[:-1]:
+        if block.startswith(":"):  # a comment: the prompt is being read
+            continue
         name, data = block.split("\n")
         data = json.loads(data[6:])
         expect(name == "event: " + data["type"], block)

@@ -102,6 +102,7 @@ class Server:
         got, headers, text = self.ask("POST", path, dict(body, stream=True))
         expect(got == 200 and headers["Content-Type"] == "text/event-stream", got, text)
         blocks = text.decode().split("\n\n")
+        blocks = [block for block in blocks if not block.startswith(":")]  # comments: the prompt is being read
         expect(blocks[-1] == "" and blocks[-2] == "data: [DONE]", "the stream does not end with [DONE]", text[-300:])
         return [json.loads(block[6:]) for block in blocks[:-2]]
 

@@ -2,14 +2,16 @@
 """Requests to `pith serve` as real clients shape them: each field is heeded or refused by its path, on every protocol.
     tests/cli/test_shapes.py PITH_PROGRAM [WORD ...]       runs the cases whose name has one of the WORDs
 Ends with "N passed, N failed, N skipped"."""
+import json
 import os
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_serve
 import tiny_gguf
-from case_runner import expect, run_cases
+from case_runner import default_model, expect, run_cases
 from test_protocols import events
 from test_serve import CHAT, PLAIN, chat, plain, serving, tiny_model
 
@@ -177,6 +179,27 @@ def case_tools_that_are_no_functions_are_left_out_and_told():
         named(server, RESPONSES, ask("x", tools=[function, {"type": "functoin", "name": "f"}]), "tools[1].type", "functoin")
         named(server, RESPONSES, ask("x", tools=[function, {"name": "f"}]), "tools[1].type")
         named(server, RESPONSES, ask("x", tools=[7]), "tools[0]")
+
+
+def case_a_stream_begins_while_its_prompt_is_read():
+    """Clients give up where no head comes, or nothing for minutes: the head comes at the first step, then something for each further one."""
+    with serving("--ctx", 1024, "--step", 64, model=default_model()) as server:
+        for path, body in ((CHAT, chat("a cat sat " * 120, stream=True)), (PLAIN, plain("a cow sat " * 120, stream=True)), (RESPONSES, ask("a dog sat " * 120, stream=True)),
+                           (MESSAGES, claude("a pig sat " * 120, model=None, stream=True)), (TALK, talk("a rat sat " * 120, stream=True))):
+            body["model"] = os.path.basename(default_model())[:-len(".gguf")]
+            connection = server.connect()
+            begun = time.monotonic()
+            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            head, text = time.monotonic() - begun, answer.read()
+            whole = time.monotonic() - begun
+            expect(answer.status == 200, path, answer.status, text)
+            connection.close()
+            if path == TALK:  # its form has no comments; the model is loaded by now
+                expect(head < 0.9 * whole, head, whole)
+            else:
+                first = text.index(b"content_block_start") if path == MESSAGES else text.index(b"data: ")
+                expect(text.count(b"event: ping" if path == MESSAGES else b": reading the prompt", 0, first) >= 3, path, text)
 
 
 def case_system_messages_may_stand_among_the_others():
