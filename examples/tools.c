@@ -74,6 +74,8 @@ static void answer(const pith_model *model, const char *question, const char *na
     pith_tool_call call;
     pith_tool_format format = find_format(model, name);
     pith_tool_options options = {.size = sizeof options, .format = &format, .parallel = true};
+    options.tools_json = tools; /* calls without marks count as well */
+    options.tools_json_size = sizeof tools - 1;
     size_t n_ids = make_prompt(model, question, ids);
     check(pith_grammar_new_tools(model, tools, sizeof tools - 1, &options, &grammar, &error),
           &error);

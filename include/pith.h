@@ -625,6 +625,13 @@ typedef struct pith_tool_options {
      * (PITH_ERROR_UNSUPPORTED) for a format without marker, whose calls are JSON as well. */
     const char *content_schema;
     size_t content_schema_size;
+    /* Of pith_message_new: the list that pith_grammar_new_tools was given; NULL: none. A call of
+     * one of its tools then counts without the marks of the format, too, as some models write it:
+     * {"name": "f", "arguments": {...}} that begins a line, alone, in a list, in a fence (```json)
+     * or in tags (<tools>), where "arguments" (or "parameters") has every required key and no
+     * unknown one. Not with NONE, nor with a content_schema. */
+    const char *tools_json;
+    size_t tools_json_size;
 } pith_tool_options;
 
 /* The grammar of replies that may call the tools of a JSON list
@@ -651,7 +658,8 @@ typedef struct pith_message_part {
     size_t n_calls; /* so far, each of them whole */
 } pith_message_part;
 
-/* options: format and in_thought count. The model must live as long. */
+/* options: format and in_thought count, and where there are tools_json choice, only, parallel and
+ * content_schema. The model must live as long. PITH_ERROR_FORMAT: tools_json is no list. */
 PITH_API pith_status pith_message_new(const pith_model *model, const pith_tool_options *options,
                                       pith_message **out, pith_error *error);
 PITH_API void pith_message_free(pith_message *message);

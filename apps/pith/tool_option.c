@@ -85,8 +85,12 @@ int pith_cli_open_tools(pith_cli_tools *values, const pith_model *model, const p
         status =
             pith_grammar_new_tools(model, text, strlen(text), &values->options, grammar, &error);
     }
-    if (status == PITH_OK)
+    if (status == PITH_OK) {
+        values->options.tools_json = text;
+        values->options.tools_json_size = strlen(text);
         status = pith_message_new(model, &values->options, &values->message, &error);
+    }
+    values->options.tools_json = NULL; /* the text ends here */
     if (text) pith_cli_release_json(text);
     return status == PITH_OK ? -1 : pith_cli_fail(&error);
 }

@@ -247,9 +247,21 @@ static bool make_message(const pith_job *job, const pith_job_request *r, bool in
         format = (pith_tool_format){.size = sizeof format,
                                     .thought_begin = format.thought_begin,
                                     .thought_end = format.thought_end};
-    const pith_tool_options options = {
-        .size = sizeof options, .format = &format, .in_thought = in_thought};
-    return pith_message_new(model, &options, &run->message, error) == PITH_OK;
+    pith_tool_options options = {.size = sizeof options,
+                                 .format = &format,
+                                 .choice = r->tool_choice,
+                                 .only = r->only_tool,
+                                 .parallel = !r->single_call,
+                                 .in_thought = in_thought};
+    bool has_calls = r->reads_calls && r->tools && !r->has_grammar;
+    char *tools = has_calls ? pith_json_dump(r->tools) : NULL;
+    if (has_calls && !tools)
+        return pith_fail_memory(error, "the tools", json_array_size(r->tools)) == PITH_OK;
+    options.tools_json = tools;
+    options.tools_json_size = tools ? strlen(tools) : 0;
+    bool ok = pith_message_new(model, &options, &run->message, error) == PITH_OK;
+    if (tools) pith_json_release(tools);
+    return ok;
 }
 
 static bool make_runs(pith_job *job, const pith_job_request *r, bool in_thought,

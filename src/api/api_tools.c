@@ -113,6 +113,15 @@ static bool own_marks(pith_message *message) {
     return !message->marks.failed;
 }
 
+/* Calls without marks count where the reply may have calls, and is not JSON anyway. */
+static pith_status offer(pith_message *message, const pith_tool_options *options,
+                         pith_error *error) {
+    bool counts = options->choice != PITH_TOOLS_NONE && !options->content_schema;
+    if (!options->tools_json || !counts) return PITH_OK;
+    const pith_span tools = {options->tools_json, options->tools_json_size};
+    return pith_reply_reader_offer(message->reader, tools, options->only, options->parallel, error);
+}
+
 pith_status pith_message_new(const pith_model *model, const pith_tool_options *options,
                              pith_message **out, pith_error *error) {
     pith_tool_options full;
@@ -130,6 +139,7 @@ pith_status pith_message_new(const pith_model *model, const pith_tool_options *o
     status = own_marks(message)
                  ? pith_reply_reader_new(&message->format, full.in_thought, &message->reader, error)
                  : pith_fail_memory(error, "a message", message->marks.size);
+    if (status == PITH_OK) status = offer(message, &full, error);
     if (status == PITH_OK)
         *out = message;
     else

@@ -5,8 +5,12 @@
  *            goes out, `from` moves    the start of a mark, space before one, a call not yet whole
  *
  *   START --thought_begin--> THOUGHT --thought_end--> BODY --> TEXT --marker--> CALL <--> AFTER
- *                                                             ^                  |
- *                                                             +---- no call -----+
+ *                                                            ^  ^ |               |
+ *                                                 no call,   |  | +--- a line --> UNMARKED
+ *                                                 or over    +--+-----------------+
+ *
+ * UNMARKED is only for tools that were offered to the reader (unmarked_call.c); it is tried where a
+ * line begins with a sign that may begin such a call, outside of fences that hold something else.
  *
  * Invariant: the result depends on the text alone, not on how it was cut. What turns out to be no
  * call is content from its marker on, and the search goes on behind the marker. Space around
@@ -15,13 +19,29 @@
 #include "base/memory.h"
 #include "chat/chat.h"
 #include "chat/tool_call.h"
+#include "chat/unmarked_call.h"
 
 #include <string.h>
 
 #define NO_MARK SIZE_MAX
 enum { MOST_SPACE = 64, MOST_CALLS = 1 << 12, MOST_NAME = 256 };
 
-typedef enum reader_state { STATE_START, STATE_THOUGHT, STATE_BODY, STATE_TEXT, STATE_CALL } state;
+typedef enum reader_state {
+    STATE_START,
+    STATE_THOUGHT,
+    STATE_BODY,
+    STATE_TEXT,
+    STATE_CALL,
+    STATE_UNMARKED
+} state;
+
+/* Where in a line the text is. */
+typedef enum line_place {
+    LINE_BEGIN, /* nothing but space so far */
+    LINE_ONE_TICK,
+    LINE_TWO_TICKS,
+    LINE_INSIDE
+} line_place;
 
 /* What of a call is expected next. */
 typedef enum call_part {
@@ -32,6 +52,13 @@ typedef enum call_part {
     PART_CLOSE,
     PART_AFTER /* between and another call, or the end */
 } call_part;
+
+/* The lines of the text, for calls without marks. */
+typedef struct line_walk {
+    size_t at; /* of held: the first sign that has not been looked at */
+    line_place place;
+    bool in_fence; /* of something else */
+} line_walk;
 
 typedef struct read_call {
     char *name, *arguments;
@@ -48,6 +75,10 @@ struct pith_reply_reader {
     size_t at;                   /* of held: where the part begins */
     size_t name_from, name_size; /* of held */
     pith_object_scan scan;
+    json_t *offered; /* the tools whose calls need no marks; NULL: none */
+    size_t most_calls;
+    line_walk lines;
+    pith_unmarked_scan unmarked;
     pith_buffer content, reasoning;
     read_call *calls; /* [n_calls] */
     size_t n_calls, calls_capacity;
@@ -89,17 +120,22 @@ static size_t find_mark(const pith_reply_reader *r, const char *mark, bool at_en
     return r->held.size;
 }
 
+/* Gives out what is before `found`; keeps space in front of it while that may be dropped. */
+static void give_before(pith_reply_reader *r, pith_buffer *out, size_t found, bool waits) {
+    size_t end = found;
+    while (waits && end > r->from && found - end < MOST_SPACE && is_space(r->held.data[end - 1]))
+        end--;
+    give(r, out, end);
+    r->mark = found;
+}
+
 /* Gives out what is before the mark and the space in front of it; true: the mark is there. */
 static bool read_until(pith_reply_reader *r, pith_buffer *out, const char *mark, bool at_end) {
     bool whole;
     if (r->drops_space && !strip(r)) return false;
     r->drops_space = false;
-    size_t found = find_mark(r, mark, at_end, &whole), end = found;
-    bool waits = !at_end || whole;
-    while (waits && end > r->from && found - end < MOST_SPACE && is_space(r->held.data[end - 1]))
-        end--;
-    give(r, out, end);
-    r->mark = found;
+    size_t found = find_mark(r, mark, at_end, &whole);
+    give_before(r, out, found, !at_end || whole);
     return whole;
 }
 
@@ -132,7 +168,7 @@ static bool take_call(pith_reply_reader *r) {
     char *name = NULL;
     pith_status status = PITH_ERROR_FORMAT;
     /* a NUL behind a number is overlooked by the parser, and arguments end at one */
-    if (r->n_calls == MOST_CALLS || memchr(object.data, 0, object.size) != NULL) return false;
+    if (r->n_calls >= r->most_calls || memchr(object.data, 0, object.size) != NULL) return false;
     if (r->format.arguments != NULL) {
         status = pith_tool_call_read(object, r->format.arguments, &name, &arguments);
     } else if (r->name_size > 0) {
@@ -249,6 +285,102 @@ static void begin_call(pith_reply_reader *r) {
     r->at = r->mark;
 }
 
+/* ---- calls without marks ---- */
+
+/* Goes on by one sign; true: a call may begin at it. */
+static bool walk(line_walk *lines, char c) {
+    if (c == '\n') {
+        lines->place = LINE_BEGIN;
+    } else if (lines->place == LINE_BEGIN && is_space(c)) {
+        return false;
+    } else if (lines->place == LINE_BEGIN && !lines->in_fence) {
+        if (c == '{' || c == '[' || c == '<' || c == '`') return true;
+        lines->place = LINE_INSIDE;
+    } else if (c == '`' && lines->place < LINE_INSIDE) {
+        lines->place++;
+        if (lines->place == LINE_INSIDE) lines->in_fence = false;
+    } else {
+        lines->place = LINE_INSIDE;
+    }
+    return false;
+}
+
+/* Where a call may begin, in front of `limit`; else the limit. */
+static size_t find_line(pith_reply_reader *r, size_t limit) {
+    line_walk *lines = &r->lines;
+    if (lines->at < r->from) lines->at = r->from;
+    for (; lines->at < limit; lines->at++) {
+        if (walk(lines, r->held.data[lines->at])) return lines->at;
+    }
+    return limit;
+}
+
+/* Behind the sign at which no call began: does it begin a fence? */
+static void pass_refused(pith_reply_reader *r) {
+    const char *sign = r->held.data + r->mark;
+    r->lines.in_fence = r->held.size - r->mark >= 3 && memcmp(sign, "```", 3) == 0;
+    r->lines.at = r->mark + (r->lines.in_fence ? 3 : 1);
+    r->lines.place = LINE_INSIDE;
+    give(r, &r->content, r->lines.at);
+    r->state = STATE_TEXT;
+}
+
+/* Behind the last call. */
+static void pass_over(pith_reply_reader *r) {
+    const pith_unmarked_scan *s = &r->unmarked;
+    r->from = s->at;
+    r->mark = NO_MARK;
+    r->lines =
+        (line_walk){.at = s->at, .in_fence = s->wrap == PITH_UNMARKED_FENCE && !s->is_closed};
+    r->drops_space = true;
+    r->state = STATE_TEXT;
+}
+
+static void take_unmarked(pith_reply_reader *r) {
+    const pith_unmarked_scan *s = &r->unmarked;
+    if (!add_call(r, pith_copy_text(s->name, strlen(s->name)), s->arguments))
+        r->status = pith_fail_memory(r->error, "a tool call", s->arguments.size);
+    r->from = s->at;
+    r->mark = NO_MARK;
+}
+
+/* false: more text is needed. */
+static bool read_unmarked(pith_reply_reader *r, bool at_end) {
+    switch (pith_unmarked_next(&r->unmarked, held(r), at_end, r->offered)) {
+    case PITH_UNMARKED_NONE: pass_refused(r); return true;
+    case PITH_UNMARKED_WAIT: return false;
+    case PITH_UNMARKED_MEMORY:
+        r->status = pith_fail_memory(r->error, "a tool call", r->unmarked.object.at);
+        return false;
+    case PITH_UNMARKED_CALL: take_unmarked(r); return true;
+    case PITH_UNMARKED_OVER: pass_over(r); return true;
+    }
+    return false;
+}
+
+/* Text up to what may be a call, with marks or without; false: more text is needed. */
+static bool read_text(pith_reply_reader *r, bool at_end) {
+    bool whole;
+    if (r->offered == NULL || r->n_calls >= r->most_calls) {
+        if (!read_until(r, &r->content, r->format.marker, at_end)) return false;
+        begin_call(r);
+        return true;
+    }
+    if (r->drops_space && !strip(r)) return false;
+    r->drops_space = false;
+    size_t found = find_mark(r, r->format.marker, at_end, &whole);
+    size_t line = find_line(r, found);
+    bool is_line = line < found;
+    give_before(r, &r->content, line, !at_end || whole || is_line);
+    if (is_line) {
+        r->state = STATE_UNMARKED;
+        r->unmarked = (pith_unmarked_scan){.at = line, .most_calls = r->most_calls - r->n_calls};
+    } else if (whole) {
+        begin_call(r);
+    }
+    return is_line || whole;
+}
+
 /* ---- states ---- */
 
 /* Does the reply begin with a thought? false: more text is needed. */
@@ -296,10 +428,8 @@ static bool read_some(pith_reply_reader *r, bool at_end) {
         r->drops_space = true;
         r->state = STATE_BODY;
         return true;
-    case STATE_TEXT:
-        if (!read_until(r, &r->content, r->format.marker, at_end)) return false;
-        begin_call(r);
-        return true;
+    case STATE_TEXT: return read_text(r, at_end);
+    case STATE_UNMARKED: return read_unmarked(r, at_end);
     }
     return false;
 }
@@ -307,16 +437,22 @@ static bool read_some(pith_reply_reader *r, bool at_end) {
 /* Forgets what has gone out. */
 static void shrink(pith_reply_reader *r) {
     const size_t n = r->from;
+    size_t *const offsets[] = {&r->at,
+                               &r->name_from,
+                               &r->scan.begin,
+                               &r->scan.at,
+                               &r->lines.at,
+                               &r->unmarked.at,
+                               &r->unmarked.object.begin,
+                               &r->unmarked.object.at};
     if (n == 0) return;
     memmove(r->held.data, r->held.data + n, r->held.size - n);
     r->held.size -= n;
     r->held.data[r->held.size] = 0;
     r->from = 0;
     if (r->mark != NO_MARK) r->mark = r->mark > n ? r->mark - n : 0;
-    r->at = r->at > n ? r->at - n : 0;
-    r->name_from = r->name_from > n ? r->name_from - n : 0;
-    r->scan.begin = r->scan.begin > n ? r->scan.begin - n : 0;
-    r->scan.at = r->scan.at > n ? r->scan.at - n : 0;
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        *offsets[i] = *offsets[i] > n ? *offsets[i] - n : 0;
 }
 
 pith_status pith_reply_reader_push(pith_reply_reader *reader, pith_span text, bool at_end,
@@ -340,6 +476,7 @@ pith_status pith_reply_reader_new(const pith_tool_format *format, bool in_though
     *out = r;
     if (r == NULL) return pith_fail_memory(error, "a message", sizeof *r);
     r->format = *format;
+    r->most_calls = MOST_CALLS;
     const char **const marks[] = {
         &r->format.marker, &r->format.begin,         &r->format.open,
         &r->format.close,  &r->format.between,       &r->format.end,
@@ -351,6 +488,17 @@ pith_status pith_reply_reader_new(const pith_tool_format *format, bool in_though
     return PITH_OK;
 }
 
+pith_status pith_reply_reader_offer(pith_reply_reader *reader, pith_span tools_json,
+                                    const char *only, bool parallel, pith_error *error) {
+    json_t *offered;
+    pith_status status = pith_offered_tools(tools_json, only, &offered, error);
+    if (status != PITH_OK) return status;
+    json_decref(reader->offered);
+    reader->offered = offered;
+    reader->most_calls = parallel ? MOST_CALLS : 1;
+    return PITH_OK;
+}
+
 void pith_reply_reader_free(pith_reply_reader *reader) {
     if (reader == NULL) return;
     for (size_t i = 0; i < reader->n_calls; i++) {
@@ -358,6 +506,7 @@ void pith_reply_reader_free(pith_reply_reader *reader) {
         pith_free(reader->calls[i].arguments);
     }
     pith_free(reader->calls);
+    json_decref(reader->offered);
     pith_buffer_deinit(&reader->held);
     pith_buffer_deinit(&reader->content);
     pith_buffer_deinit(&reader->reasoning);

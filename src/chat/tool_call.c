@@ -85,8 +85,33 @@ static size_t value_end(pith_span text, size_t at) {
     return at;
 }
 
-/* The last member `key` of a well-formed object; size 0: there is none. */
-static pith_span find_member(pith_span text, const char *key) {
+/* The sign of a JSON string at text[*at], which goes behind it; -1: one that is not ASCII. */
+static int next_sign(pith_span text, size_t *at) {
+    static const char digits[] = "0123456789abcdef";
+    int code = 0;
+    if (text.data[*at] != '\\') return (int8_t)text.data[(*at)++];
+    if (*at + 6 > text.size || text.data[*at + 1] != 'u') {
+        *at += 2;
+        return -1; /* escapes of other signs than letters */
+    }
+    for (size_t i = *at + 2; i < *at + 6; i++) {
+        const char *digit = memchr(digits, text.data[i] | 0x20, 16);
+        code = code * 16 + (digit ? (int)(digit - digits) : 0);
+    }
+    *at += 6;
+    return code < 0x80 ? code : -1;
+}
+
+/* The text of a string between its quotes is `key`, of letters, whatever of it is escaped. */
+static bool is_key(pith_span text, const char *key) {
+    size_t at = 0;
+    for (; *key && at < text.size; key++)
+        if (next_sign(text, &at) != *key) return false;
+    return *key == 0 && at == text.size;
+}
+
+pith_span pith_object_member(pith_span object, const char *key) {
+    const pith_span text = object;
     pith_span found = {"", 0};
     size_t at = 1;
     while (at < text.size) {
@@ -94,7 +119,7 @@ static pith_span find_member(pith_span text, const char *key) {
         size_t name = at + 1;
         if (at >= text.size || text.data[at] != '"') break;
         for (at++; at < text.size && text.data[at] != '"'; at++) at += text.data[at] == '\\';
-        bool is_it = at - name == strlen(key) && memcmp(text.data + name, key, at - name) == 0;
+        bool is_it = is_key((pith_span){text.data + name, at - name}, key);
         at = skip_space(text, at + 1);
         size_t value = skip_space(text, at + 1); /* behind the colon */
         at = value_end(text, value);
@@ -112,7 +137,10 @@ pith_status pith_tool_call_read(pith_span object, const char *key, char **name,
     pith_status status = pith_json_parse(object, &call, NULL);
     if (status != PITH_OK) return status;
     const json_t *function = json_object_get(call, "name");
-    *arguments = find_member(object, key);
+    *arguments = pith_object_member(object, key);
+    if (arguments->size == 0) /* models mix up the two */
+        *arguments =
+            pith_object_member(object, strcmp(key, "arguments") == 0 ? "parameters" : "arguments");
     if (arguments->size == 0) *arguments = pith_span_of("{}");
     bool good = json_is_string(function) && json_string_length(function) > 0 &&
                 strlen(json_string_value(function)) == json_string_length(function) &&

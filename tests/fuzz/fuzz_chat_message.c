@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fuzz target: how it is cut, then any bytes as a reply with calls of tools.
- * First byte: low 2 bits the format, next bit whether the prompt has begun a thought; second byte: size of the pieces. The pieces give what
+ * First byte: low 2 bits the format, next bit whether the prompt has begun a thought, next bit whether tools f and g are offered; second byte: size of the pieces. The pieces give what
  * the whole gives; arguments are JSON; nothing but space and marks is lost. Seeds: corpus/chat_message/. */
 #include "base/memory.h"
 #include "chat/chat.h"
@@ -30,10 +30,16 @@ static const pith_tool_format formats[4] = {
      .end = "</c>"},
 };
 
-static pith_reply_reader *read(const pith_tool_format *format, bool in_thought, pith_span text,
+static const char tools[] = "[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": "
+                            "{\"a\": {}}}}}, {\"name\": \"g\"}]";
+
+static pith_reply_reader *read(const pith_tool_format *format, uint8_t how, pith_span text,
                                size_t step) {
     pith_reply_reader *reader = NULL;
-    check(pith_reply_reader_new(format, in_thought, &reader, NULL) == PITH_OK);
+    check(pith_reply_reader_new(format, (how & 4) != 0, &reader, NULL) == PITH_OK);
+    if (how & 8)
+        check(pith_reply_reader_offer(reader, pith_span_of(tools), NULL, (how & 16) == 0, NULL) ==
+              PITH_OK);
     for (size_t at = 0; at < text.size; at += step) {
         size_t size = text.size - at < step ? text.size - at : step;
         pith_span piece = {text.data + at, size};
@@ -60,10 +66,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     const pith_tool_format *format = &formats[data[0] % 4];
-    const bool in_thought = (data[0] & 4) != 0;
     const pith_span text = {(const char *)data + 2, size - 2};
-    pith_reply_reader *whole = read(format, in_thought, text, size);
-    pith_reply_reader *cut = read(format, in_thought, text, 1 + data[1] % 16);
+    pith_reply_reader *whole = read(format, data[0], text, size);
+    pith_reply_reader *cut = read(format, data[0], text, 1 + data[1] % 16);
     pith_span content = pith_reply_reader_content(whole);
     pith_span thought = pith_reply_reader_reasoning(whole);
     check(pith_span_equal(content, pith_reply_reader_content(cut)));

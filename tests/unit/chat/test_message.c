@@ -52,9 +52,16 @@ static char *tell(const pith_reply_reader *reader) {
     return out.data;
 }
 
+/* What open_reader offers; NULL: nothing. */
+static const char *offered;
+static bool one_call;
+
 static pith_reply_reader *open_reader(const pith_tool_format *format, bool in_thought) {
     pith_reply_reader *reader = NULL;
     assert_int_equal(pith_reply_reader_new(format, in_thought, &reader, NULL), PITH_OK);
+    if (offered)
+        assert_int_equal(
+            pith_reply_reader_offer(reader, pith_span_of(offered), NULL, !one_call, NULL), PITH_OK);
     return reader;
 }
 
@@ -174,6 +181,96 @@ static void test_other_formats(void **state) {
           "<calls><call>function<sep>f g\n```json\n{}\n```</call></calls>||");
 }
 
+static const char tools[] =
+    "[{\"type\": \"function\", \"function\": {\"name\": \"read\", \"parameters\": {\"type\": "
+    "\"object\", \"properties\": {\"path\": {\"type\": \"string\"}, \"n\": {}}, \"required\": "
+    "[\"path\"]}}}, {\"type\": \"function\", \"function\": {\"name\": \"read_all\"}}]";
+#define READ     "{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}"
+#define WAS_READ "read({\"path\": \"a\"})"
+
+static void test_offered_tools_are_called_without_marks(void **state) {
+    (void)state;
+    reads(&hermes, false, READ, READ "||"); /* nothing was offered */
+    offered = tools;
+    static const char *const forms[] = {
+        READ,
+        "\n " READ " \n",
+        "```json\n" READ "\n```",
+        "```\n" READ "\n```\n",
+        "```json\r\n" READ "\r\n```",
+        "```json\n" READ,
+        "<tools>\n" READ "\n</tools>",
+        "<tools> " READ " </tool\n",
+        "<function-call> " READ,
+        "<function>\n" READ "\n</function>",
+        "[" READ "]",
+        "```json\n[\n  " READ "\n]\n```",
+        "<tool_call>\n" READ "\n</tool_call>",
+        "{\n  \"name\" : \"read\",\n  \"parameters\": {\"path\": \"a\"}\n}",
+        "{\"name\": \"read\", \"\\u0061rguments\": {\"path\": \"a\"}}",
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        reads(&hermes, false, forms[i], "||" WAS_READ);
+    reads(&hermes, false, "I look.\n\n```json\n" READ "\n```\nThen I tell.",
+          "I look.Then I tell.||" WAS_READ);
+    reads(&hermes, false, READ "\n" READ "\n", "||" WAS_READ WAS_READ);
+    reads(&hermes, false, "[" READ ",\n" READ "] ", "||" WAS_READ WAS_READ);
+    reads(&hermes, false, READ "\n<tool_call>" READ "</tool_call>", "||" WAS_READ WAS_READ);
+    reads(&hermes, false, "```json\n" READ "\n{\"b\": 1}\n```\n" READ,
+          "{\"b\": 1}\n```||" WAS_READ WAS_READ);
+    reads(&hermes, false, "<think>\n" READ "\n</think>{\"name\": \"read_all\", \"arguments\": {}}",
+          "|" READ "|read_all({})");
+    reads(&llama3, false, READ, "||" WAS_READ);
+    reads(&(pith_tool_format){0}, false, "x\n" READ, "x||" WAS_READ);
+    one_call = true;
+    reads(&hermes, false, READ "\n" READ, READ "||" WAS_READ);
+    one_call = false;
+    offered = NULL;
+}
+
+static void test_what_was_not_offered_or_does_not_fit_stays_content(void **state) {
+    (void)state;
+    offered = tools;
+    static const char *const none[] = {
+        "see " READ,
+        READ " is a call",
+        "```python\n" READ "\n```",
+        "```json\n{\"a\": 1}\n" READ "\n```",
+        "```json\n",
+        "{\"name\": \"rea",
+        "{\"name\": \"write\", \"arguments\": {}}",
+        "{\"name\": \"read\", \"arguments\": {}}",
+        "{\"name\": \"read\", \"arguments\": {\"path\": \"a\", \"mode\": 1}}",
+        "{\"name\": \"read\", \"arguments\": \"a\"}",
+        "{\"name\": \"read\", \"description\": \"d\", \"arguments\": {\"path\": \"a\"}}",
+        "{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}",
+        "{\"name\": \"read\" \"arguments\": {\"path\": \"a\"}}",
+        "{\"name\": \"read_\", \"arguments\": {\"path\": \"a\"}}",
+        "[1, 2]\n<b>\n`x` ``\n\n  {",
+        "[" READ "x",
+        "<tools",
+    };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        char expected[200];
+        snprintf(expected, sizeof expected, "%s||", none[i]);
+        reads(&hermes, false, none[i], expected);
+    }
+    offered = NULL;
+}
+
+static void test_a_list_of_tools_is_needed(void **state) {
+    (void)state;
+    static const char *const bad[] = {"", "{}", "[", "3"};
+    pith_error error;
+    pith_reply_reader *reader = open_reader(&hermes, false);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pith_span text = pith_span_of(bad[i]);
+        assert_int_equal(pith_reply_reader_offer(reader, text, NULL, true, &error),
+                         PITH_ERROR_FORMAT);
+    }
+    pith_reply_reader_free(reader);
+}
+
 static void test_long_replies_take_linear_time(void **state) {
     (void)state;
     enum { N = 200000 };
@@ -186,6 +283,24 @@ static void test_long_replies_take_linear_time(void **state) {
     push(reader, "</tool_call>", 12, true);
     assert_int_equal(pith_reply_reader_n_calls(reader), 1);
     assert_int_equal(pith_reply_reader_content(reader).size, N - 64);
+    pith_reply_reader_free(reader);
+}
+
+static void test_long_calls_without_marks_take_linear_time(void **state) {
+    (void)state;
+    enum { N = 200000 };
+    offered = tools;
+    pith_reply_reader *reader = open_reader(&hermes, false);
+    offered = NULL;
+    for (int i = 0; i < N; i++) push(reader, i % 2 ? "{" : "\n", 1, false);
+    static const char begin[] = "\n{\"name\": \"read\", \"arguments\": {\"path\": \"";
+    push(reader, begin, sizeof begin - 1, false);
+    for (int i = 0; i < N; i++) push(reader, "{", 1, false);
+    push(reader, "\"}}\n", 4, false);
+    for (int i = 0; i < N; i++) push(reader, " ", 1, false);
+    push(reader, "x", 1, true);
+    assert_int_equal(pith_reply_reader_n_calls(reader), 1);
+    assert_int_equal(pith_reply_reader_content(reader).size, N + 1);
     pith_reply_reader_free(reader);
 }
 
@@ -209,11 +324,13 @@ static void test_no_failed_allocation_loses_text_unnoticed(void **state) {
 #if defined(_WIN32)
     skip(); /* mingw's own printf takes memory, and loses its text without */
 #endif
-    static const char text[] = "a " CALL " b <think>" CALL "c";
+    static const char text[] = "a " CALL " b <think>" CALL "c\n" READ;
     for (uint64_t i = 0, n = 1; i <= n; i++) {
         pith_reply_reader *reader = NULL;
         memory_watch_reset(i);
         pith_status status = pith_reply_reader_new(&hermes, false, &reader, NULL);
+        if (status == PITH_OK)
+            status = pith_reply_reader_offer(reader, pith_span_of(tools), NULL, true, NULL);
         for (size_t k = 0; k < sizeof text && status == PITH_OK; k += 5) {
             size_t size = sizeof text - 1 - k < 5 ? sizeof text - 1 - k : 5;
             status = pith_reply_reader_push(reader, (pith_span){text + k, size}, size < 5, NULL);
@@ -223,7 +340,7 @@ static void test_no_failed_allocation_loses_text_unnoticed(void **state) {
         if (i == 0) assert_int_equal(status, PITH_OK);
         if (status == PITH_OK) {
             char *told = tell(reader);
-            assert_string_equal(told, "ab <think>c||" DONE DONE);
+            assert_string_equal(told, "ab <think>c||" DONE DONE WAS_READ);
             pith_free(told);
         } else {
             assert_int_equal(status, PITH_ERROR_MEMORY);
@@ -239,7 +356,11 @@ int main(void) {
         cmocka_unit_test(test_thoughts),
         cmocka_unit_test(test_a_lot_of_space_is_no_beginning),
         cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_offered_tools_are_called_without_marks),
+        cmocka_unit_test(test_what_was_not_offered_or_does_not_fit_stays_content),
+        cmocka_unit_test(test_a_list_of_tools_is_needed),
         cmocka_unit_test(test_long_replies_take_linear_time),
+        cmocka_unit_test(test_long_calls_without_marks_take_linear_time),
         cmocka_unit_test(test_depth_is_limited),
         cmocka_unit_test(test_no_failed_allocation_loses_text_unnoticed),
     };
