@@ -70,9 +70,9 @@ typedef struct pith_reply_reader pith_reply_reader;
 pith_status pith_reply_reader_new(const pith_tool_format *format, bool in_thought,
                                   pith_reply_reader **out, pith_error *error);
 void pith_reply_reader_free(pith_reply_reader *reader); /* NULL is allowed */
-/* Before the first push: calls of these tools (a list as in an OpenAI request; of `only` alone where
- * it is not NULL) count without the format's marks, too (unmarked_call.c). Not `parallel`: there is
- * one call at most, what follows is content. */
+/* Before the first push: calls of these tools (a list as in an OpenAI request; of `only` alone
+ * where it is not NULL) count without the format's marks, too (unmarked_call.c). Not `parallel`:
+ * there is one call at most, what follows is content. */
 pith_status pith_reply_reader_offer(pith_reply_reader *reader, pith_span tools_json,
                                     const char *only, bool parallel, pith_error *error);
 /* More of the reply; at_end: there is no more. */

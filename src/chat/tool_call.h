@@ -30,7 +30,8 @@ pith_match pith_scan_object(pith_span text, pith_object_scan *scan);
  * other. PITH_ERROR_FORMAT: it is no call. */
 pith_status pith_tool_call_read(pith_span object, const char *key, char **name,
                                 pith_span *arguments);
-/* The last member `key`, of ASCII letters, of a well-formed object, as it is written; size 0: there is none. */
+/* The last member `key`, of ASCII letters, of a well-formed object, as it is written; size 0: there
+ * is none. */
 pith_span pith_object_member(pith_span object, const char *key);
 /* PITH_OK: the text is one JSON object. */
 pith_status pith_object_check(pith_span text);

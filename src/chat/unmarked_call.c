@@ -9,11 +9,12 @@
  * so at every size. What counts begins a line, has these two keys alone with the name in front, and
  * fills its line to the end; the name is one that was offered; the arguments are an object that has
  * every required key and, where the schema lists all keys, no other. Values are not checked: a tool
- * that gets a wrong one can say so, a call left in the text ends the talk. That which closes a
- * fence or tag may be missing, or be another tag.
+ * that gets a wrong one can say so, a call left in the text ends the talk. A "strict" tool promises
+ * values as well, and is not called so. What closes a fence or tag may be missing, or be another
+ * tag.
  *
  * A look stops at the first sign that decides, so text that is no call is held back for as long as
- * the name is open, not longer. Read next: message.c. */
+ * its head is open, and what begins as a call until its object ends. Read next: message.c. */
 #include "chat/unmarked_call.h"
 
 #include "chat/chat.h"
@@ -38,6 +39,7 @@ static pith_status add_tool(json_t *offered, const json_t *tool, const char *onl
     const json_t *source = function ? function : tool;
     const char *name = json_string_value(json_object_get(source, "name"));
     json_t *schema = json_object_get(source, "parameters");
+    if (json_is_true(json_object_get(source, "strict"))) return PITH_OK;
     if (name == NULL || *name == 0 || (only != NULL && strcmp(only, name) != 0)) return PITH_OK;
     json_t *value = schema ? json_incref(schema) : json_null();
     return json_object_set_new(offered, name, value) == 0 ? PITH_OK : PITH_ERROR_MEMORY;

@@ -7,8 +7,9 @@
 
 #include <jansson.h>
 
-/* The tools of a list as in an OpenAI request, of `only` alone where it is not NULL: an object
- * {name: schema of its arguments, or null}, to be released with json_decref. */
+/* The tools of a list as in an OpenAI request, of `only` alone where it is not NULL, without those
+ * that are "strict": an object {name: schema of its arguments, or null}, to be released with
+ * json_decref. */
 pith_status pith_offered_tools(pith_span tools_json, const char *only, json_t **out,
                                pith_error *error);
 
@@ -38,8 +39,8 @@ typedef enum pith_unmarked_part {
     PITH_UNMARKED_CLOSING
 } pith_unmarked_part;
 
-/* Zero-initialised but for `at`, the first sign of a line, and most_calls. Offsets are those of the text, and may
- * be moved all together when its beginning is forgotten. */
+/* Zero-initialised but for `at`, the first sign of a line, and most_calls. Offsets are those of the
+ * text, and may be moved all together when its beginning is forgotten. */
 typedef struct pith_unmarked_scan {
     pith_unmarked_part part;
     pith_unmarked_wrap wrap;

@@ -178,6 +178,37 @@ static void test_messages_are_the_fold_of_their_parts(void **state) {
     pith_model_close(model);
 }
 
+static void test_messages_take_calls_without_marks_of_tools_that_are_given(void **state) {
+    (void)state;
+    static const char text[] = "```json\n{\"name\": \"f\", \"arguments\": {}}\n```";
+    static const char list[] = "[{\"function\": {\"name\": \"f\"}}]";
+    pith_model *model = open_tiny();
+    pith_tool_format format = {.size = sizeof format, .marker = "<c>", .arguments = "arguments"};
+    for (int i = 0; i < 5; i++) {
+        pith_tool_options options = {.size = sizeof options, .format = &format};
+        pith_message *message = NULL;
+        pith_message_part part;
+        pith_error error = {0};
+        options.tools_json = i == 1 ? NULL : list;
+        options.tools_json_size = i == 4 ? 3 : sizeof list - 1;
+        if (i == 2) options.choice = PITH_TOOLS_NONE;
+        if (i == 3) options.content_schema = "{}";
+        pith_status status = pith_message_new(model, &options, &message, &error);
+        assert_int_equal(status, i == 4 ? PITH_ERROR_FORMAT : PITH_OK);
+        if (status != PITH_OK) {
+            assert_null(message);
+            continue;
+        }
+        assert_int_equal(pith_message_push(message, -1, text, sizeof text - 1, NULL, NULL),
+                         PITH_OK);
+        assert_int_equal(pith_message_finish(message, &part, NULL), PITH_OK);
+        assert_int_equal(part.n_calls, i == 0);
+        assert_string_equal(pith_message_content(message, NULL), i == 0 ? "" : text);
+        pith_message_free(message);
+    }
+    pith_model_close(model);
+}
+
 static void test_size_limit(void **state) {
     (void)state;
     const size_t most = 1 << 20; /* pith.h says 1 MiB */
@@ -232,6 +263,7 @@ int main(void) {
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_misuse_of_tools),
         cmocka_unit_test(test_messages_are_the_fold_of_their_parts),
+        cmocka_unit_test(test_messages_take_calls_without_marks_of_tools_that_are_given),
         cmocka_unit_test(test_size_limit),
         cmocka_unit_test(test_tokens_of_a_model),
     };

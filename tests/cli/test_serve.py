@@ -928,6 +928,24 @@ def case_calls_of_tools_are_enforced_where_the_model_has_a_form_of_them():
         expect(answer["message"]["content"] and "tool_calls" not in answer["message"], answer)
 
 
+def case_calls_without_the_marks_of_the_model_count_where_the_tool_was_offered():
+    tool = {"type": "function", "function": {"name": "get_weather", "description": "The weather of a city", "parameters": {
+        "type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}}}
+    model = os.path.join(MODELS, "qwen-0.5b-q4_k_m.gguf") if MODELS else ""
+    if not os.path.exists(model):
+        raise Skip("qwen-0.5b-q4_k_m.gguf is not in $PITH_TEST_MODELS")
+    ask = chat("What is the weather in Tokyo for the next 3 days?", max_tokens=200, temperature=0, tools=[tool])
+    with serving("--exact", "--ctx", 1024, model=model) as server:  # a model of Qwen2.5-Coder: it fences its calls
+        whole = server.post(CHAT, ask)["choices"][0]
+        call = whole["message"]["tool_calls"][0]["function"]
+        expect(call["name"] == "get_weather" and json.loads(call["arguments"])["city"] == "Tokyo", whole)
+        expect(whole["finish_reason"] == "tool_calls" and not whole["message"]["content"], whole)
+        folded = fold_chat(server.stream(CHAT, ask))
+        expect([c["function"] for c in folded[0]["message"]["tool_calls"]] == [call], folded)
+        other = dict(ask, tools=[dict(tool, function=dict(tool["function"], name="get_time"))])
+        expect("get_weather" not in json.dumps(server.post(CHAT, other)["choices"][0]["message"].get("tool_calls", [])))
+
+
 def case_the_official_client_works():
     try:
         import openai

@@ -258,6 +258,17 @@ static void test_what_was_not_offered_or_does_not_fit_stays_content(void **state
     offered = NULL;
 }
 
+static void test_strict_tools_are_called_with_marks_alone(void **state) {
+    (void)state;
+    offered = "[{\"function\": {\"name\": \"f\", \"strict\": true}}]";
+    static const char call[] = "{\"name\": \"f\", \"arguments\": {\"a\": [1, 2.50]}}";
+    char expected[200];
+    snprintf(expected, sizeof expected, "%s||", call);
+    reads(&hermes, false, call, expected);
+    reads(&hermes, false, CALL, "||" DONE);
+    offered = NULL;
+}
+
 static void test_a_list_of_tools_is_needed(void **state) {
     (void)state;
     static const char *const bad[] = {"", "{}", "[", "3"};
@@ -358,6 +369,7 @@ int main(void) {
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_offered_tools_are_called_without_marks),
         cmocka_unit_test(test_what_was_not_offered_or_does_not_fit_stays_content),
+        cmocka_unit_test(test_strict_tools_are_called_with_marks_alone),
         cmocka_unit_test(test_a_list_of_tools_is_needed),
         cmocka_unit_test(test_long_replies_take_linear_time),
         cmocka_unit_test(test_long_calls_without_marks_take_linear_time),
