@@ -95,7 +95,7 @@ static int next_sign(pith_span text, size_t *at) {
         return -1; /* escapes of other signs than letters */
     }
     for (size_t i = *at + 2; i < *at + 6; i++) {
-        const char *digit = memchr(digits, text.data[i] | 0x20, 16);
+        const char *digit = strchr(digits, text.data[i] | 0x20);
         code = code * 16 + (digit ? (int)(digit - digits) : 0);
     }
     *at += 6;

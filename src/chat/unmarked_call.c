@@ -206,7 +206,8 @@ static pith_match match_line_end(const pith_unmarked_scan *s, pith_span text, bo
     size_t at = s->object.at, most = at + MOST_SPACE;
     while (at < text.size && at < most && is_space(text.data[at]) && text.data[at] != '\n') at++;
     if (at == text.size) return at_end ? PITH_MATCH_YES : PITH_MATCH_WAIT;
-    return memchr(allowed, text.data[at], strlen(allowed)) ? PITH_MATCH_YES : PITH_MATCH_NO;
+    bool is_allowed = text.data[at] != 0 && strchr(allowed, text.data[at]) != NULL;
+    return is_allowed ? PITH_MATCH_YES : PITH_MATCH_NO;
 }
 
 /* Behind a call: does another one follow? It decides where the scan goes on. */
