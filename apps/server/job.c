@@ -191,6 +191,22 @@ static bool is_grammar(const pith_model *model, const pith_job_request *r) {
     return ok;
 }
 
+/* Which calls a reply may have; format is borrowed. */
+static pith_tool_options tool_options(const pith_job_request *r, const pith_tool_format *format,
+                                      bool in_thought) {
+    pith_tool_options options = {.size = sizeof options,
+                                 .format = format,
+                                 .choice = r->tool_choice,
+                                 .only = r->only_tool,
+                                 .parallel = !r->single_call,
+                                 .in_thought = in_thought};
+    if (r->has_grammar) {
+        options.content_schema = r->grammar;
+        options.content_schema_size = strlen(r->grammar);
+    }
+    return options;
+}
+
 /* Calls are held to their schemas, and what is no call to the schema of the answer. */
 static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought,
                        pith_job_refusal *why) {
@@ -206,16 +222,7 @@ static bool make_tools(pith_job *job, const pith_job_request *r, bool in_thought
         return false;
     }
     if (!is_known) return true;
-    pith_tool_options options = {.size = sizeof options,
-                                 .format = &format,
-                                 .choice = r->tool_choice,
-                                 .only = r->only_tool,
-                                 .parallel = !r->single_call,
-                                 .in_thought = in_thought};
-    if (r->has_grammar) {
-        options.content_schema = r->grammar;
-        options.content_schema_size = strlen(r->grammar);
-    }
+    const pith_tool_options options = tool_options(r, &format, in_thought);
     char *json = pith_json_dump(r->tools);
     if (!json) return fail_memory(why);
     why->param = "tools";
@@ -247,13 +254,8 @@ static bool make_message(const pith_job *job, const pith_job_request *r, bool in
         format = (pith_tool_format){.size = sizeof format,
                                     .thought_begin = format.thought_begin,
                                     .thought_end = format.thought_end};
-    pith_tool_options options = {.size = sizeof options,
-                                 .format = &format,
-                                 .choice = r->tool_choice,
-                                 .only = r->only_tool,
-                                 .parallel = !r->single_call,
-                                 .in_thought = in_thought};
-    bool has_calls = r->reads_calls && r->tools && !r->has_grammar;
+    pith_tool_options options = tool_options(r, &format, in_thought);
+    bool has_calls = r->reads_calls && r->tools;
     char *tools = has_calls ? pith_json_dump(r->tools) : NULL;
     if (has_calls && !tools)
         return pith_fail_memory(error, "the tools", json_array_size(r->tools)) == PITH_OK;
