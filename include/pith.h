@@ -833,6 +833,55 @@ PITH_API pith_status pith_reply_result(const pith_reply *reply, pith_generation 
  * reply's failure is its result, not this function's. */
 PITH_API pith_status pith_engine_step(pith_engine *engine, size_t *n_running, pith_error *error);
 
+/* ---- Conversations that outgrow the context --------------------------------------------------
+ * pith_overflow drops tokens of one prompt. Where the messages are known, what is older can give
+ * way as a whole instead: exchanges, by a summary that the model writes of them. */
+
+/* Messages that fit. */
+typedef struct pith_conversation pith_conversation;
+
+typedef struct pith_conversation_options {
+    size_t size;
+    const char *template_text; /* chat template; NULL: the model's own */
+    /* tokens left for the reply: as many, at most half of the context; 0: a quarter of it */
+    int32_t max_tokens;
+    int32_t n_keep;   /* exchanges that lie whole within the first so many tokens stay; 0: none */
+    bool drop;        /* no summary: what is older is left out */
+    pith_draft draft; /* guesses for the summary */
+    pith_session *draft_session; /* as in pith_generate_options */
+    pith_progress on_prompt;     /* progress of reading for one summary */
+    void *user;
+} pith_conversation_options;
+
+typedef struct pith_conversation_info {
+    size_t n_prompt;   /* tokens of the prompt that the messages make now */
+    size_t n_messages; /* that were replaced by a summary, or left out */
+    size_t n_dropped;  /* tokens of the prompt that are gone */
+    size_t n_summary;  /* tokens of the summaries that stand for them; 0: there is none */
+    double ms;         /* that it took */
+} pith_conversation_info;
+
+/* Shortens the messages of a chat template's context (as pith_prompt_render takes it) until the
+ * prompt and the reply's room fit into the session's context. Messages that fit are left alone.
+ * Else the newer exchanges stay, half of a context of them, and so do the system's messages; in
+ * place of those between stands an exchange of a question and its answer, the summary: at most an
+ * eighth of the context, 512 tokens, written by the model in this session, greedily. An exchange
+ * goes from a user's message to the next one's. When the last exchange alone is too long, the
+ * beginning of its last message becomes a summary. A long conversation is read in several parts.
+ *
+ * What the session held is forgotten but for what it shares with the new prompt; context_json is
+ * not changed. PITH_ERROR_LIMIT: system messages, summary and last exchange do not fit, or the
+ * model wrote nothing; PITH_ERROR_CANCELLED: pith_session_cancel; PITH_ERROR_NOT_FOUND: there is no
+ * template; PITH_ERROR_TEMPLATE as for pith_prompt_render. options may be NULL. */
+PITH_API pith_status pith_conversation_fit(pith_session *session, const char *context_json,
+                                           const pith_conversation_options *options,
+                                           pith_conversation **out, pith_error *error);
+PITH_API void pith_conversation_free(pith_conversation *conversation);
+/* The context with the messages that it has now, for pith_prompt_render; NUL-terminated, valid as
+ * long as the conversation. size may be NULL. */
+PITH_API const char *pith_conversation_json(const pith_conversation *conversation, size_t *size);
+PITH_API pith_conversation_info pith_conversation_describe(const pith_conversation *conversation);
+
 /* ---- Stored prompts --------------------------------------------------------------------------
  * With a cache folder, KV of prompts is kept on disk in parts of some hundred tokens and taken from
  * there when a prompt of the same model, settings and adapters begins alike, token by token: in

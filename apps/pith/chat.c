@@ -39,7 +39,7 @@ static void print_reply(pith_chat_state *s) {
                             .prompt_ids = chat->ids,
                             .text = pith_chat_last_text(chat),
                             .made = &chat->last,
-                            .summary = &chat->summary,
+                            .shorter = &chat->shorter,
                             .prefer = s->prefer,
                             .logprobs = json_incref(chat->logprobs)};
     s->code = pith_cli_print_json(pith_cli_reply_json(&reply));
@@ -56,7 +56,7 @@ static void tell_loop(const pith_chat *chat) {
 void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *error) {
     const pith_generation *last = &s->chat.last;
     char text[160];
-    pith_summarise_describe(&s->chat.summary, text, sizeof text);
+    pith_cli_shorten_describe(&s->chat.shorter, text, sizeof text);
     if (status == PITH_OK) {
         print_reply(s);
         pith_chat_keep(s);

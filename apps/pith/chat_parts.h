@@ -48,10 +48,10 @@ typedef struct pith_chat {
     const pith_cli_list *banned;
     bool quiet; /* the reply is not printed while it is made */
     pith_cli_progress progress;
-    pith_generation last;          /* the last reply; n_predicted 0: none was made */
-    pith_summary summary;          /* what was left out before it */
-    size_t reply_from, reply_size; /* its text in `text` */
-    uint64_t kept;                 /* hash of its file as last read or written here; 0: none */
+    pith_generation last;           /* the last reply; n_predicted 0: none was made */
+    pith_conversation_info shorter; /* what was left out before it */
+    size_t reply_from, reply_size;  /* its text in `text` */
+    uint64_t kept;                  /* hash of its file as last read or written here; 0: none */
 } pith_chat;
 
 bool pith_chat_init(pith_chat *chat, const pith_model *model, pith_session *session, size_t n_ctx,

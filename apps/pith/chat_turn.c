@@ -206,24 +206,17 @@ static pith_status generate(pith_chat *chat, pith_error *error) {
 
 /* Older messages give way, where that is wanted and the reply needs it. No mark holds then. */
 static pith_status make_room(pith_chat *chat, pith_error *error) {
-    chat->summary = (pith_summary){0};
+    chat->shorter = (pith_conversation_info){0};
     if (chat->overflow == PITH_CHAT_OVERFLOW_ERROR) return PITH_OK;
-    chat->progress = pith_cli_progress_start("reading what is summarised");
-    pith_summarise_options options = {.model = chat->model,
-                                      .session = chat->session,
-                                      .n_ctx = chat->capacity,
-                                      .room = pith_summarise_room(chat->capacity, chat->max_tokens),
-                                      .n_keep = (size_t)chat->n_keep,
-                                      .drop = chat->overflow == PITH_CHAT_OVERFLOW_SHIFT,
-                                      .draft = chat->draft->mode,
-                                      .draft_session = chat->draft->session,
-                                      .on_prompt = pith_cli_progress_step,
-                                      .user = &chat->progress};
-    pith_cli_interrupt_watch(chat->session);
-    pith_status status = pith_summarise(&options, chat->messages, &chat->summary, error);
-    pith_cli_interrupt_watch(NULL);
-    pith_cli_progress_end(&chat->progress);
-    if (chat->summary.n_dropped > 0) chat->n_marks = 0;
+    pith_cli_talk talk = {chat->session, chat->messages, NULL};
+    pith_conversation_options options = {.size = sizeof options,
+                                         .max_tokens = chat->max_tokens,
+                                         .n_keep = chat->n_keep,
+                                         .drop = chat->overflow == PITH_CHAT_OVERFLOW_SHIFT,
+                                         .draft = chat->draft->mode,
+                                         .draft_session = chat->draft->session};
+    pith_status status = pith_cli_shorten(&talk, &options, &chat->shorter, error);
+    if (chat->shorter.n_dropped > 0) chat->n_marks = 0;
     return status;
 }
 

@@ -75,19 +75,23 @@ pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pit
     return pith_cli_render_tools(model, messages, NULL, error);
 }
 
-pith_prompt *pith_cli_render_tools(const pith_model *model, json_t *messages, json_t *tools,
-                                   pith_error *error) {
+char *pith_cli_context_json(json_t *messages, json_t *tools, pith_error *error) {
     pith_cli_json_failed(); /* what failed before was told: the messages are whole */
     json_t *context = json_pack("{s:O, s:b, s:O*}", "messages", messages, "add_generation_prompt",
                                 1, "tools", tools);
     char *json = context ? json_dumps(context, JSON_COMPACT) : NULL;
     json_decref(context);
-    if (pith_cli_json_failed() || !json) {
-        pith_cli_release_json(json);
-        pith_fail_memory(error, "the conversation", 0);
-        return NULL;
-    }
+    if (!pith_cli_json_failed() && json) return json;
+    pith_cli_release_json(json);
+    pith_fail_memory(error, "the conversation", 0);
+    return NULL;
+}
+
+pith_prompt *pith_cli_render_tools(const pith_model *model, json_t *messages, json_t *tools,
+                                   pith_error *error) {
     pith_prompt *prompt = NULL;
+    char *json = pith_cli_context_json(messages, tools, error);
+    if (!json) return NULL;
     pith_prompt_render(model, NULL, json, &prompt, error);
     pith_cli_release_json(json);
     return prompt;

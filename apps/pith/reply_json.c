@@ -19,21 +19,21 @@ static void set_number(json_t *object, const char *name, size_t n) {
 
 static json_t *timings(const pith_cli_reply *reply) {
     const pith_generation *made = reply->made;
-    const pith_summary none = {0}, *summary = reply->summary ? reply->summary : &none;
+    const pith_conversation_info none = {0}, *shorter = reply->shorter ? reply->shorter : &none;
     size_t n_adapters = 0;
     while (pith_session_adapter_at(reply->session, n_adapters, NULL, NULL)) n_adapters++;
     json_t *json =
         json_pack("{s:f, s:f, s:f, s:f}", "prompt_ms", made->prompt_ms, "ttft_ms", made->ttft_ms,
-                  "predicted_ms", made->predicted_ms, "summary_ms", summary->ms);
+                  "predicted_ms", made->predicted_ms, "summary_ms", shorter->ms);
     set_number(json, "prompt_n", made->n_prompt - made->n_cached);
     set_number(json, "cache_n", made->n_cached);
     set_number(json, "predicted_n", made->n_predicted);
     set_number(json, "draft_n", made->n_drafted);
     set_number(json, "draft_accepted_n", made->n_draft_accepted);
-    set_number(json, "dropped_n", made->n_dropped + summary->n_dropped);
+    set_number(json, "dropped_n", made->n_dropped + shorter->n_dropped);
     set_number(json, "forced_n", made->n_forced);
     set_number(json, "rewinds_n", made->n_rewinds);
-    set_number(json, "summary_n", summary->n_tokens);
+    set_number(json, "summary_n", shorter->n_summary);
     set_number(json, "adapter_n", n_adapters);
     return json;
 }
@@ -55,8 +55,8 @@ static json_t *note_list(const pith_cli_reply *reply, const char *cache_note) {
                  pith_cache_miss_text(made->cache_miss));
         add_note(list, text);
     }
-    if (reply->summary) {
-        pith_summarise_describe(reply->summary, text, sizeof text);
+    if (reply->shorter) {
+        pith_cli_shorten_describe(reply->shorter, text, sizeof text);
         add_note(list, text);
     }
     pith_cli_describe_loop(reply->ids, made->n_predicted, text, sizeof text);

@@ -5,7 +5,7 @@
 #define PITH_APPS_PITH_REPLY_OPTION_H
 
 #include "pith/cli.h"
-#include "pith/summarise.h"
+#include "pith/shorten.h"
 
 /* ---- Guesses (draft_option.c) ---- */
 
@@ -124,9 +124,9 @@ typedef struct pith_cli_reply {
     pith_span text;
     const pith_message *message; /* of tools; NULL: none were given */
     const pith_generation *made;
-    const pith_summary *summary; /* what was summarised before; NULL: nothing */
-    const char *prefer;          /* what --prefer chose; "": nothing */
-    json_t *logprobs;            /* released; NULL: not asked for */
+    const pith_conversation_info *shorter; /* what was summarised before; NULL: nothing */
+    const char *prefer;                    /* what --prefer chose; "": nothing */
+    json_t *logprobs;                      /* released; NULL: not asked for */
 } pith_cli_reply;
 json_t *pith_cli_reply_json(const pith_cli_reply *reply);
 /* {"text", "ids", "stop_reason", "predicted_n", "predicted_ms"} of one of several replies. */

@@ -144,23 +144,15 @@ static int take_prompt(pith_run_options *o, pith_run_state *s, const pith_buffer
 static int summarise(pith_run_options *o, pith_run_state *s) {
     pith_error error = {0};
     if (o->overflow != PITH_RUN_SUMMARISE) return -1;
-    size_t n_ctx = (size_t)pith_engine_describe(s->engine).n_ctx;
-    pith_cli_progress progress = pith_cli_progress_start("reading what is summarised");
-    pith_summarise_options options = {.model = s->model,
-                                      .session = s->session,
-                                      .n_ctx = n_ctx,
-                                      .room = pith_summarise_room(n_ctx, o->max_tokens),
-                                      .n_keep = (size_t)o->n_keep,
-                                      .draft = o->draft.mode,
-                                      .draft_session = o->draft.session,
-                                      .on_prompt = pith_cli_progress_step,
-                                      .user = &progress};
-    pith_cli_interrupt_watch(s->session);
-    pith_status status = pith_summarise(&options, s->messages, &s->summary, &error);
-    pith_cli_interrupt_watch(NULL);
-    pith_cli_progress_end(&progress);
+    pith_cli_talk talk = {s->session, s->messages, o->tools.list};
+    pith_conversation_options options = {.size = sizeof options,
+                                         .max_tokens = o->max_tokens,
+                                         .n_keep = o->n_keep,
+                                         .draft = o->draft.mode,
+                                         .draft_session = o->draft.session};
+    pith_status status = pith_cli_shorten(&talk, &options, &s->shorter, &error);
     if (status != PITH_OK) return pith_cli_fail(&error);
-    return s->summary.n_dropped > 0 ? take_messages(o, s) : -1;
+    return s->shorter.n_dropped > 0 ? take_messages(o, s) : -1;
 }
 
 /* ---- The command ---- */

@@ -44,7 +44,7 @@ typedef struct pith_run_state {
     int32_t *ids;     /* [n_ids] of the prompt */
     size_t n_ids;
     size_t shared; /* of them, those that other prompts begin with too; 0: unknown */
-    pith_summary summary;
+    pith_conversation_info shorter;
     pith_generation made;
     pith_run_output output;
 } pith_run_state;

@@ -112,7 +112,7 @@ void pith_run_print_notes(const pith_run_options *o, const pith_run_state *s,
     char text[160];
     if (o->stats) pith_cli_print_stats(made);
     pith_cli_cache_note(s->engine);
-    pith_summarise_describe(&s->summary, text, sizeof text);
+    pith_cli_shorten_describe(&s->shorter, text, sizeof text);
     if (text[0]) fprintf(stderr, "note: %s\n", text);
     if (made->n_dropped > 0)
         fprintf(stderr, "note: %zu tokens were dropped to stay within the context of %d\n",
@@ -129,7 +129,7 @@ json_t *pith_run_reply_json(const pith_run_options *o, const pith_run_state *s,
                             .text = {output->text.data, output->text.size},
                             .message = output->message,
                             .made = made,
-                            .summary = &s->summary,
+                            .shorter = &s->shorter,
                             .prefer = o->model.prefer_text,
                             .logprobs = json_incref(output->logprobs)};
     return pith_cli_reply_json(&reply);

@@ -13,6 +13,7 @@
 #ifndef PITH_ENGINE_ENGINE_H
 #define PITH_ENGINE_ENGINE_H
 
+#include "chat/chat.h"
 #include "engine/pace.h"
 #include "kv/kv.h"
 #include "model/model.h"
@@ -217,10 +218,26 @@ void pith_stop_text_drop(pith_stop_text *text, size_t n);
 /* Bytes at the start of `held` in which no banned string can begin any more. */
 size_t pith_stop_text_settled(const pith_stop_text *text);
 
-/* ---- Chat templates (turn_end.c) ---- */
+/* ---- Chat templates (prompt.c, turn_end.c) ---- */
 
+/* Renders context, an object; bos_token and eos_token are set in it where they are not (and the
+ * model, which may be NULL, has a tokenizer). now: as pith_template_render takes it. */
+pith_status pith_prompt_compose(const pith_model *model, const pith_template *tpl, json_t *context,
+                                int64_t now, pith_rendered *out, pith_error *error);
+/* Appends the ids of the text from byte `from` on; from its beginning with BOS where the vocabulary
+ * asks for one. */
+pith_status pith_prompt_encode(const pith_model *model, const pith_rendered *rendered, size_t from,
+                               pith_ids *ids, pith_error *error);
 /* The control token that the model's chat template puts after a reply; -1 when it does not show. */
 int32_t pith_turn_end_find(const pith_model *model);
+
+/* ---- Conversations that outgrow the context (conversation.c, summary.c) ---- */
+
+/* pith_conversation_fit of pith.h, arguments checked: sets other messages in context where they do
+ * not fit. On failure *out is zero and context as it was. */
+pith_status pith_conversation_shorten(pith_session *session, json_t *context,
+                                      const pith_conversation_options *options,
+                                      pith_conversation_info *out, pith_error *error);
 
 /* ---- Constrained output (model_trie.c) ---- */
 

@@ -6,7 +6,6 @@
  *
  * A template that fails or shows nothing gives -1: the tokenizer's own end tokens still hold. */
 #include "base/memory.h"
-#include "chat/chat.h"
 #include "engine/engine.h"
 
 #include <string.h>
@@ -51,23 +50,7 @@ static pith_span behind_marker(const pith_buffer *text) {
     return (pith_span){"", 0};
 }
 
-/* bos_token and eos_token, which many templates print. */
-static bool add_specials(json_t *context, const pith_tokenizer *tokenizer) {
-    static const struct {
-        const char *name;
-        pith_special which;
-    } specials[] = {{"bos_token", PITH_SPECIAL_BOS}, {"eos_token", PITH_SPECIAL_EOS}};
-    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
-        int32_t id = pith_tokenizer_special(tokenizer, specials[i].which);
-        pith_span piece = pith_tokenizer_piece(tokenizer, id);
-        json_t *text = json_stringn_nocheck(piece.data ? piece.data : "", piece.size);
-        if (json_object_set_new(context, specials[i].name, text) != 0) return false;
-    }
-    return true;
-}
-
 int32_t pith_turn_end_find(const pith_model *model) {
-    static const char *const trusted[] = {"bos_token", "eos_token", NULL};
     pith_template *template = NULL;
     pith_rendered rendered = {0};
     json_t *context = NULL;
@@ -75,8 +58,7 @@ int32_t pith_turn_end_find(const pith_model *model) {
     if (!model->chat_template || !model->tokenizer) return -1;
     if (pith_template_new(pith_span_of(model->chat_template), &template, NULL) == PITH_OK &&
         pith_json_parse(pith_span_of(conversation), &context, NULL) == PITH_OK &&
-        add_specials(context, model->tokenizer) &&
-        pith_template_render(template, context, trusted, 0, &rendered, NULL) == PITH_OK) {
+        pith_prompt_compose(model, template, context, 0, &rendered, NULL) == PITH_OK) {
         id = first_token(model->tokenizer, behind_marker(&rendered.text));
     }
     pith_rendered_deinit(&rendered);

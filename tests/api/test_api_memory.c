@@ -97,7 +97,7 @@ static const char *adapter_data(const char *name, char path[1024]) {
     return path;
 }
 
-/* The model that adapters are tried with, open before memory is counted. */
+/* What adapters and conversations are tried with, open before memory is counted. */
 static pith_session *adapted;
 static const pith_model *adapted_model;
 
@@ -133,6 +133,46 @@ static void adapters(void **state) {
     pith_model_close(model);
 }
 
+static pith_status use_conversation(const char *path, pith_load load, pith_error *error) {
+    static const char context[] =
+        "{\"messages\":[{\"role\":\"system\",\"content\":\"be kind\"},"
+        "{\"role\":\"user\",\"content\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"},"
+        "{\"role\":\"assistant\",\"content\":"
+        "\"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\"},"
+        "{\"role\":\"user\",\"content\":\"cccccccccccccccccccccccccccccccccccccccccccccccccccc\"}]"
+        "}";
+    pith_conversation_options options = {
+        .size = sizeof options,
+        .max_tokens = 8,
+        .template_text = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}"
+                         "{% if add_generation_prompt %}<assistant>{% endif %}"};
+    pith_conversation *shorter = NULL;
+    (void)path, (void)load;
+    pith_status status = pith_conversation_fit(adapted, context, &options, &shorter, error);
+    if (status == PITH_OK) assert_true(pith_conversation_describe(shorter).n_summary > 0);
+    pith_conversation_free(shorter);
+    return status;
+}
+
+static void conversations(void **state) {
+    char path[1024];
+    pith_model *model = NULL;
+    pith_engine *engine = NULL;
+    pith_engine_options options = {.size = sizeof options, .n_ctx = 320, .n_threads = 1};
+    (void)state;
+    assert_int_equal(pith_model_open(golden("gemma3.gguf", path), NULL, &model, NULL), PITH_OK);
+    assert_int_equal(pith_engine_new(model, &options, &engine, NULL), PITH_OK);
+    assert_int_equal(pith_session_new(engine, &adapted, NULL), PITH_OK);
+    /* what is asked for once is there then */
+    assert_int_equal(use_conversation(NULL, PITH_LOAD_AUTO, NULL), PITH_OK);
+    each_request_of(use_conversation, "/conversation", PITH_LOAD_AUTO);
+    pith_session_free(adapted);
+    pith_engine_free(engine);
+    pith_model_close(model);
+}
+
 static void each_request_fails_once(const char *name, pith_load load) {
     char path[1024];
     each_request_of(use_model, golden(name, path), load);
@@ -142,7 +182,7 @@ static void each_request_of(use_function use, const char *path, pith_load load) 
     const char *name = strrchr(path, '/') + 1;
     pith_error error = {PITH_OK, ""};
     memory_watch_reset(0);
-    assert_int_equal(use(path, load, &error), PITH_OK);
+    if (use(path, load, &error) != PITH_OK) fail_msg("%s", error.text);
     uint64_t n_requests = memory_watch.n_requests, n_refused = 0;
     assert_true(n_requests > 20);
     for (uint64_t n = 1; n <= n_requests; n++) {
@@ -267,7 +307,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packed),    cmocka_unit_test(mapped),
         cmocka_unit_test(adapters),  cmocka_unit_test(tokens_ask_for_nothing),
-        cmocka_unit_test(estimates),
+        cmocka_unit_test(estimates), cmocka_unit_test(conversations),
     };
     return cmocka_run_group_tests_name("failing memory", tests, NULL, NULL);
 }
