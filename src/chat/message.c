@@ -10,7 +10,8 @@
  *                                                 or over    +--+-----------------+
  *
  * UNMARKED is only for tools that were offered to the reader (unmarked_call.c); it is tried where a
- * line begins with a sign that may begin such a call, outside of fences that hold something else.
+ * line begins with a sign that may begin such a call, outside of fences that hold something else,
+ * and at a marker there that began none.
  *
  * Invariant: the result depends on the text alone, not on how it was cut. What turns out to be no
  * call is content from its marker on, and the search goes on behind the marker, until objects that
