@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     pith_model *model = NULL;
     pith_error error = {0};
     if (argc < 2) {
-        fprintf(stderr, "tools MODEL [PROMPT] [FORMAT]\n");
+        fprintf(stderr, "usage: tools MODEL [PROMPT] [FORMAT]\n");
         return 2;
     }
     check(pith_model_open(argv[1], NULL, &model, &error), &error);

@@ -63,7 +63,9 @@ void pith_chat_tell(pith_chat_state *s, pith_status status, const pith_error *er
         if (s->keep_record) pith_cli_record_reply(s->chat.model, s->engine, last);
         if (text[0]) fprintf(stderr, "note: %s\n", text);
         if (last->stop == PITH_STOP_CONTEXT)
-            fputs("note: the context is full; /clear starts anew, --ctx makes it longer\n", stderr);
+            fprintf(stderr,
+                    "note: the context is full; /clear starts anew, --ctx makes it longer%s\n",
+                    pith_chat_overflow_hint(&s->chat));
         if (last->stop == PITH_STOP_CANCELLED) fputs("note: stopped\n", stderr);
         tell_loop(&s->chat);
         return;

@@ -4,6 +4,7 @@
  * along, that decides the exit code (chat.c). A failed reply has told its code itself. */
 #include "base/memory.h"
 #include "pith/chat_parts.h"
+#include "pith/near_word.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -196,7 +197,10 @@ static bool command_schema(pith_chat_state *s, const char *rest) {
 
 static bool command_stats(pith_chat_state *s, const char *rest) {
     (void)rest;
-    pith_cli_print_stats(&s->chat.last);
+    if (s->chat.last.n_predicted > 0)
+        pith_cli_print_stats(&s->chat.last);
+    else
+        fputs("note: there are no times: no reply was made yet, or the last one failed\n", stderr);
     fprintf(stderr, "context %zu of %zu\n", pith_chat_n_tokens(&s->chat), s->chat.capacity);
     return true;
 }
@@ -224,6 +228,17 @@ static const struct {
     {"schema", command_schema},   {"exit", command_quit},   {"bye", command_quit},
 };
 
+static void refuse_command(const char *name, size_t size) {
+    pith_cli_near near;
+    pith_cli_near_init(&near, name, size);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        pith_cli_near_offer(&near, commands[i].name);
+    fail("there is no command /%.*s; %s%s%s/help lists them (a line that shall begin with / may "
+         "begin with a space)",
+         (int)size, name, near.best ? "did you mean /" : "", near.best ? near.best : "",
+         near.best ? "? " : "");
+}
+
 void pith_chat_run_command(pith_chat_state *s, const char *line) {
     size_t size = strcspn(line + 1, " \t\n");
     const char *rest = line + 1 + size;
@@ -234,7 +249,6 @@ void pith_chat_run_command(pith_chat_state *s, const char *line) {
         if (!commands[i].run(s, rest)) s->command_failed = true;
         return;
     }
-    s->command_failed = !fail("there is no command %.*s; /help lists them (a line that shall begin "
-                              "with / may begin with a space)",
-                              (int)size + 1, line);
+    refuse_command(line + 1, size);
+    s->command_failed = true;
 }

@@ -71,6 +71,8 @@ pith_status pith_chat_retry(pith_chat *chat, pith_error *error);
  * pith_free, or NULL when there is none. */
 char *pith_chat_undo(pith_chat *chat);
 pith_span pith_chat_last_text(const pith_chat *chat);
+/* What a sentence about a full context adds where --overflow is not given: that it makes room. */
+const char *pith_chat_overflow_hint(const pith_chat *chat);
 /* Tokens that the messages take: the session may still hold those of messages taken back. */
 size_t pith_chat_n_tokens(const pith_chat *chat);
 

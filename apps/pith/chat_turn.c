@@ -86,6 +86,11 @@ static size_t common_bytes(const char *a, size_t a_size, const char *b, size_t b
     return n;
 }
 
+const char *pith_chat_overflow_hint(const pith_chat *chat) {
+    bool is_error = chat->overflow == PITH_CHAT_OVERFLOW_ERROR;
+    return is_error ? ", --overflow summarise makes room" : "";
+}
+
 /* The last mark within the text that both share; the start when there is none. Drops later ones. */
 static pith_chat_mark last_common_mark(pith_chat *chat, const char *text, size_t size) {
     size_t same = common_bytes(chat->text.data, chat->text.size, text, size);
@@ -111,8 +116,8 @@ static pith_status take_prompt(pith_chat *chat, const pith_prompt *prompt, pith_
     if (status == PITH_ERROR_LIMIT)
         return pith_fail(error, status,
                          "the conversation needs %zu tokens and the context holds %zu; /clear "
-                         "starts anew, --ctx makes it longer",
-                         from.n_ids + n, chat->capacity);
+                         "starts anew, --ctx makes it longer%s",
+                         from.n_ids + n, chat->capacity, pith_chat_overflow_hint(chat));
     if (status != PITH_OK) return status;
     chat->n_ids = from.n_ids + n;
     add_mark(chat);
@@ -193,8 +198,8 @@ static pith_status generate(pith_chat *chat, pith_error *error) {
                      ? pith_fail(error, PITH_ERROR_CANCELLED, "stopped before the first token")
                      : pith_fail(error, PITH_ERROR_LIMIT,
                                  "the conversation fills the context of %zu tokens; /clear starts "
-                                 "anew, --ctx makes it longer",
-                                 chat->capacity);
+                                 "anew, --ctx makes it longer%s",
+                                 chat->capacity, pith_chat_overflow_hint(chat));
     if (status == PITH_OK && chat->text.failed)
         status = pith_fail_memory(error, "the reply", chat->text.size);
     if (status == PITH_OK) {

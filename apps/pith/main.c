@@ -15,7 +15,8 @@ typedef struct command_row {
 static const command_row commands[] = {
     {"run", pith_command_run, "answer one prompt"},
     {"chat", pith_command_chat, "talk with a model in the terminal"},
-    {"serve", pith_command_serve, "answer requests over HTTP (OpenAI's API)"},
+    {"serve", pith_command_serve,
+     "a chat page, and OpenAI's, Anthropic's and Ollama's APIs over HTTP"},
     {"inspect", pith_command_inspect, "show what is in a GGUF file, and whether it runs"},
     {"tokenize", pith_command_tokenize, "text from standard input to token ids"},
     {"template", pith_command_template, "render a chat template"},

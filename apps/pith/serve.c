@@ -386,7 +386,8 @@ int pith_command_serve(int argc, char **argv) {
     o.log = PITH_SERVER_LOG_INFO;
     fill_options(&o, table);
     pith_cli_command command = {
-        "pith serve [-m MODEL] [options]", "Answers OpenAI's API and more over HTTP.", table,
+        "pith serve [-m MODEL] [options]",
+        "Answers OpenAI's, Anthropic's and Ollama's APIs over HTTP, with a chat page at /.", table,
         N_OPTIONS,
         "Models that `pith list` shows are loaded when they are asked for. Once requests are\n"
         "taken, \"listening on http://HOST:PORT\" is told on stderr; GET /health says when the\n"

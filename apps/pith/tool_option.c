@@ -61,7 +61,10 @@ int pith_cli_read_tools(const pith_cli_command *command, pith_cli_tools *values)
     values->list = json_incref(list);
     json_decref(json);
     if (json_is_array(values->list)) return -1;
-    return pith_cli_fail_text("--tools: %s holds no list of tools", values->file);
+    return pith_cli_fail_text("--tools: %s holds no list of tools, such as [{\"type\": "
+                              "\"function\", \"function\": {\"name\": \"f\", \"parameters\": "
+                              "{\"type\": \"object\"}}}]",
+                              values->file);
 }
 
 /* Does the prompt end where a thought has begun? */

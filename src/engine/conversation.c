@@ -242,7 +242,8 @@ static pith_status find_cut(pith_talk *talk, json_t *list, pith_span text, size_
 static pith_status too_long(pith_talk *talk) {
     return pith_fail(talk->error, PITH_ERROR_LIMIT,
                      "the system prompt, a summary of %zu tokens and the last message do not fit "
-                     "into the context of %zu tokens with %zu left for the reply",
+                     "into the context of %zu tokens with %zu left for the reply: shorten them, or "
+                     "make the context larger",
                      talk->options->drop ? 0 : talk->limit, talk->n_ctx, talk->room);
 }
 

@@ -62,6 +62,26 @@ def case_a_failed_command_shows_in_the_exit_code():
         expect(word in message and message.count("pith: ") == 1, line, message)
 
 
+def case_a_mistyped_command_is_told_the_near_one():
+    for line, meant in (("/histroy", "/history"), ("/Quit", "/quit"), ("/nonsense", None)):
+        _, message = chat(line, code=1)
+        expect(f"there is no command {line};" in message and (f"did you mean {meant}?" in message if meant else "did you mean" not in message), message)
+
+
+def case_times_are_those_of_a_reply():
+    _, message = chat("/stats", "Hi", code=0)
+    expect("there are no times" in message and "tok/s" not in message, message)
+    _, message = chat("Hi", "/stats", code=0)
+    expect("there are no times" not in message and "tok/s" in message, message)
+
+
+def case_a_full_context_is_told_what_makes_room():
+    options = ["chat", "-m", tiny(), "-n", 4, "-c", 64, "--cache", "off", "--no-record"]
+    for more, told in (([], True), (["--overflow", "shift"], False)):
+        _, message = pith(*options, *more, stdin=b"word " * 200 + b"\n", code=1)
+        expect(("--overflow summarise" in message) == told, more, message)
+
+
 # ---- Files ----
 
 def case_a_byte_order_mark_is_no_text():
@@ -71,7 +91,7 @@ def case_a_byte_order_mark_is_no_text():
     out, _ = pith("run", "--schema", written("bom.json", BOM + b'{"const": "yes"}'), *options)
     expect(json.loads(out) == "yes", out)
     tools = written("tools.json", BOM + b'{"tools": 1}')
-    refused(1, "run", "--tools", tools, *options, words=["no list of tools"])
+    refused(1, "run", "--tools", tools, *options, words=["no list of tools", '"type": "function"'])
     conversation = written("talk.json", BOM + b'[{"role": "user", "content": "Hi"}]')
     chat(f"/load {conversation}", code=0)
 

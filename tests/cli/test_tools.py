@@ -160,7 +160,7 @@ def case_misuse_is_told():
         for word in words:
             expect(word in message, options, message)
     plain = tiny_gguf.with_template(TINY, os.path.join(FOLDER, "plain.gguf"), "{% for m in messages %}{{ m.content }}{% endfor %}")
-    expect("how tools are called" in pith("run", "-m", plain, "--tools", tools, "go", code=1), "a template without calls")
+    expect("taught to call them" in pith("run", "-m", plain, "--tools", tools, "go", code=1), "a template without calls")
     expect("template" in pith("run", "-m", TINY, "--tools", tools, "go", code=1), "a model without template")
 
 
