@@ -15,7 +15,10 @@
  * Invariant: the result depends on the text alone, not on how it was cut. What turns out to be no
  * call is content from its marker on, and the search goes on behind the marker. Space around
  * thoughts and calls is dropped (at most MOST_SPACE signs in front of one); no other sign ever is.
- */
+ *
+ * An object that is no call has been read to its end, and what it holds is read again. After
+ * MOST_REFUSED bytes of such objects the rest is content: of nested ones, each would cost the whole
+ * text. */
 #include "base/memory.h"
 #include "chat/chat.h"
 #include "chat/tool_call.h"
@@ -25,6 +28,7 @@
 
 #define NO_MARK SIZE_MAX
 enum { MOST_SPACE = 64, MOST_CALLS = 1 << 12, MOST_NAME = 256 };
+enum { MOST_REFUSED = 16 << 20 /* bytes */ };
 
 typedef enum reader_state {
     STATE_START,
@@ -79,6 +83,8 @@ struct pith_reply_reader {
     size_t most_calls;
     line_walk lines;
     pith_unmarked_scan unmarked;
+    size_t clear;   /* of held: no marker begins before it */
+    size_t refused; /* bytes of objects that were no calls */
     pith_buffer content, reasoning;
     read_call *calls; /* [n_calls] */
     size_t n_calls, calls_capacity;
@@ -107,10 +113,11 @@ static bool strip(pith_reply_reader *r) {
     return r->from < r->held.size;
 }
 
-/* Where the mark, or what may become it, begins; the end where it does not occur. */
-static size_t find_mark(const pith_reply_reader *r, const char *mark, bool at_end, bool *whole) {
-    size_t size = strlen(mark);
-    for (size_t i = r->from; size > 0 && i < r->held.size; i++) {
+/* Where the mark, or what may become it, begins, from `from` on; the end where it does not. */
+static size_t find_mark(const pith_reply_reader *r, const char *mark, size_t from, bool at_end,
+                        bool *whole) {
+    size_t size = r->refused < MOST_REFUSED ? strlen(mark) : 0;
+    for (size_t i = from; size > 0 && i < r->held.size; i++) {
         size_t n = r->held.size - i < size ? r->held.size - i : size;
         if (r->held.data[i] != mark[0] || memcmp(r->held.data + i, mark, n) != 0) continue;
         *whole = n == size;
@@ -134,7 +141,7 @@ static bool read_until(pith_reply_reader *r, pith_buffer *out, const char *mark,
     bool whole;
     if (r->drops_space && !strip(r)) return false;
     r->drops_space = false;
-    size_t found = find_mark(r, mark, at_end, &whole);
+    size_t found = find_mark(r, mark, r->from, at_end, &whole);
     give_before(r, out, found, !at_end || whole);
     return whole;
 }
@@ -274,6 +281,7 @@ static bool read_call_parts(pith_reply_reader *r, bool at_end) {
     r->state = STATE_TEXT;
     r->drops_space = r->part == PART_AFTER;
     if (r->drops_space) return true;
+    if (r->part >= PART_OBJECT) r->refused += r->scan.at - r->scan.begin;
     /* it was no call, or none after those of a list */
     if (r->mark != NO_MARK) give(r, &r->content, r->mark + strlen(r->format.marker));
     return true;
@@ -308,6 +316,7 @@ static bool walk(line_walk *lines, char c) {
 /* Where a call may begin, in front of `limit`; else the limit. */
 static size_t find_line(pith_reply_reader *r, size_t limit) {
     line_walk *lines = &r->lines;
+    if (r->refused >= MOST_REFUSED) return limit;
     if (lines->at < r->from) lines->at = r->from;
     for (; lines->at < limit; lines->at++) {
         if (walk(lines, r->held.data[lines->at])) return lines->at;
@@ -315,9 +324,17 @@ static size_t find_line(pith_reply_reader *r, size_t limit) {
     return limit;
 }
 
+/* Counts the object of a look that has ended, where one was read. */
+static void refuse_object(pith_reply_reader *r) {
+    const pith_unmarked_scan *s = &r->unmarked;
+    if (s->part == PITH_UNMARKED_OBJECT || s->part == PITH_UNMARKED_LINE_END)
+        r->refused += s->object.at - s->object.begin;
+}
+
 /* Behind the sign at which no call began: does it begin a fence? */
 static void pass_refused(pith_reply_reader *r) {
     const char *sign = r->held.data + r->mark;
+    refuse_object(r);
     r->lines.in_fence = r->held.size - r->mark >= 3 && memcmp(sign, "```", 3) == 0;
     r->lines.at = r->mark + (r->lines.in_fence ? 3 : 1);
     r->lines.place = LINE_INSIDE;
@@ -328,6 +345,7 @@ static void pass_refused(pith_reply_reader *r) {
 /* Behind the last call. */
 static void pass_over(pith_reply_reader *r) {
     const pith_unmarked_scan *s = &r->unmarked;
+    refuse_object(r);
     r->from = s->at;
     r->mark = NO_MARK;
     r->lines =
@@ -368,7 +386,9 @@ static bool read_text(pith_reply_reader *r, bool at_end) {
     }
     if (r->drops_space && !strip(r)) return false;
     r->drops_space = false;
-    size_t found = find_mark(r, r->format.marker, at_end, &whole);
+    size_t from = r->clear > r->from ? r->clear : r->from;
+    size_t found = find_mark(r, r->format.marker, from, at_end, &whole);
+    r->clear = found;
     size_t line = find_line(r, found);
     bool is_line = line < found;
     give_before(r, &r->content, line, !at_end || whole || is_line);
@@ -442,6 +462,7 @@ static void shrink(pith_reply_reader *r) {
                                &r->scan.begin,
                                &r->scan.at,
                                &r->lines.at,
+                               &r->clear,
                                &r->unmarked.at,
                                &r->unmarked.object.begin,
                                &r->unmarked.object.at};

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "chat/chat.h"
@@ -360,6 +361,33 @@ static void test_no_failed_allocation_loses_text_unnoticed(void **state) {
     }
 }
 
+/* Objects in objects, none of them closed: each was read to the end of the text, and so were the marks
+ * behind each line. */
+static void test_objects_in_objects_take_linear_time(void **state) {
+    static const char *const units[] = {"{\"name\": \"f\", \"arguments\":\n", "{\n",
+                                        "<tool_call>{\"name\": \"f\", \"arguments\":\n"};
+    static const char begin[] = "{\"name\": \"f\", \"arguments\": {\"a\":\n";
+    enum { SIZE = 1 << 20 };
+    (void)state;
+    offered = "[{\"name\": \"f\", \"parameters\": {}}]";
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        pith_buffer text = {0};
+        if (i == 1) pith_buffer_append_text(&text, begin);
+        while (text.size < SIZE) pith_buffer_append_text(&text, units[i]);
+        assert_false(text.failed);
+        clock_t start = clock();
+        pith_reply_reader *reader = open_reader(&hermes, false);
+        push(reader, text.data, text.size, true);
+        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+        if (seconds > 10) fail_msg("text %zu took %g s", i, seconds);
+        assert_int_equal(pith_reply_reader_content(reader).size, text.size);
+        assert_int_equal(pith_reply_reader_n_calls(reader), 0);
+        pith_reply_reader_free(reader);
+        pith_buffer_deinit(&text);
+    }
+    offered = NULL;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_are_taken_out_of_the_text),
@@ -373,6 +401,7 @@ int main(void) {
         cmocka_unit_test(test_a_list_of_tools_is_needed),
         cmocka_unit_test(test_long_replies_take_linear_time),
         cmocka_unit_test(test_long_calls_without_marks_take_linear_time),
+        cmocka_unit_test(test_objects_in_objects_take_linear_time),
         cmocka_unit_test(test_depth_is_limited),
         cmocka_unit_test(test_no_failed_allocation_loses_text_unnoticed),
     };
