@@ -644,7 +644,7 @@ PITH_API pith_status pith_grammar_new_tools(const pith_model *model, const char 
                                             pith_grammar **out, pith_error *error);
 
 /* A reply taken apart while it is made: what it says, what it thought, which tools it calls. A call
- * that is not in the form of the format, or was cut, is content: nothing is lost. */
+ * in no form that counts, or one that was cut, is content: nothing is lost. */
 typedef struct pith_message pith_message;
 
 typedef struct pith_tool_call {

@@ -5,13 +5,25 @@
 
 #include <string.h>
 
+/* A correction learned from runs that something disturbed may not make an estimate faster than the
+ * machine was measured to be; nor does it make that slower. */
+static double bounded(double ms, double factor, double least_ms) {
+    double corrected = ms * factor;
+    if (corrected >= least_ms) return corrected;
+    return ms < least_ms ? ms : least_ms;
+}
+
 double pith_fit_answer_token_ms(const pith_fit_answer *a, int32_t depth, double bandwidth) {
-    return pith_fit_token_ms(&a->fit, depth, bandwidth) * a->record.token_factor;
+    double read = bandwidth > 0 ? bandwidth : a->fit.bandwidth;
+    double least = read > 0 ? a->fit.token_bytes / read * 1e3 : 0;
+    return bounded(pith_fit_token_ms(&a->fit, depth, bandwidth), a->record.token_factor, least);
 }
 
 double pith_fit_answer_prompt_ms(const pith_fit_answer *a) {
-    return pith_speed_prompt_ms(&a->fit.speed, a->question->n_prompt, a->question->depth) *
-           a->record.prompt_factor;
+    double macs = (a->fit.token_macs - a->fit.output_macs) * a->question->n_prompt;
+    double least = a->fit.int8_macs > 0 ? macs / a->fit.int8_macs * 1e3 : 0;
+    double ms = pith_speed_prompt_ms(&a->fit.speed, a->question->n_prompt, a->question->depth);
+    return bounded(ms, a->record.prompt_factor, least);
 }
 
 bool pith_fit_range_is_wide(double low, double high) {

@@ -8,7 +8,7 @@
 
 /* Without memory the messages are as they were. */
 static bool replace(json_t *messages, const char *json, size_t size) {
-    json_t *context = json_loadb(json, size, 0, NULL);
+    json_t *context = json_loadb(json, size, JSON_ALLOW_NUL, NULL);
     json_t *list = json_object_get(context, "messages");
     size_t n = json_array_size(messages);
     bool ok = list && json_array_extend(messages, list) == 0;

@@ -48,20 +48,24 @@ void pith_answer_begin(pith_answer *a) {
 }
 
 /* Clients give up on an answer whose head does not come, or that is silent for minutes: the head
- * goes out when the prompt begins to be read, and where the form has comments, one for each step.
+ * goes out when the prompt begins to be read, and where the form has comments, one for each step
+ * of that, and while what is made is held back.
  */
-static void keep_awake(pith_answer *a) {
-    static const char comment[] = ": reading the prompt\n\n";
+static void keep_awake(pith_answer *a, const char *comment) {
     pith_answer_begin(a);
     if (strcmp(a->protocol->stream_type, "text/event-stream") == 0)
-        pith_exchange_stream_write(a->exchange, comment, sizeof comment - 1);
+        pith_exchange_stream_write(a->exchange, comment, strlen(comment));
 }
 
 static void on_event(void *user, const pith_job_event *event) {
     pith_answer *a = user;
     if (a->fold.failed) return; /* on_end tells it */
+    if (event->kind == PITH_JOB_SILENCE) {
+        keep_awake(a, ": writing what is not told yet\n\n");
+        return;
+    }
     if (event->kind == PITH_JOB_PROGRESS && !a->tells_progress) {
-        keep_awake(a);
+        keep_awake(a, ": reading the prompt\n\n");
         return;
     }
     if (!a->stream || a->protocol->folds_streams) pith_fold_add(&a->fold, event);

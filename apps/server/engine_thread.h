@@ -20,6 +20,7 @@ typedef struct pith_run {
     pith_message *message;       /* takes the text apart; NULL: all of it is the answer */
     int n_calls;
     size_t n_made, n_reasoning; /* tokens told so far; of them, in thoughts */
+    int n_silent;               /* tokens since the last event */
     bool failed;                /* memory was short */
     json_t *logprobs;           /* of tokens whose text did not come yet; NULL: none */
     bool is_over;

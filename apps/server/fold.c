@@ -91,7 +91,8 @@ void pith_fold_add(pith_fold *fold, const pith_job_event *event) {
         choice->stop = event->stop;
         choice->stop_text = event->stop_text;
         break;
-    case PITH_JOB_PROGRESS: break;
+    case PITH_JOB_PROGRESS:
+    case PITH_JOB_SILENCE: break;
     }
 }
 

@@ -21,10 +21,6 @@ typedef struct search_words {
     bool has_short; /* one that the index cannot find */
 } search_words;
 
-static bool is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static size_t count_characters(const char *text) {
     size_t n = 0;
     for (; *text; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
@@ -34,10 +30,10 @@ static size_t count_characters(const char *text) {
 /* false without memory. Words after the sixth are part of it. */
 static bool split(const char *query, search_words *out) {
     for (const char *at = query; *at && out->n < MOST_WORDS;) {
-        while (is_space(*at)) at++;
+        while (pith_is_space(*at)) at++;
         const char *end = at;
-        while (*end && (!is_space(*end) || out->n == MOST_WORDS - 1)) end++;
-        while (end > at && is_space(end[-1])) end--;
+        while (*end && (!pith_is_space(*end) || out->n == MOST_WORDS - 1)) end++;
+        while (end > at && pith_is_space(end[-1])) end--;
         if (end == at) break;
         char *word = pith_copy_text(at, (size_t)(end - at));
         if (!word) return false;

@@ -245,7 +245,7 @@ static bool make_grammar(pith_job *job, const pith_job_request *r, bool in_thoug
 
 /* What takes a reply apart: thoughts, and calls where tools were given. */
 static bool make_message(const pith_job *job, const pith_job_request *r, bool in_thought,
-                         pith_run *run, pith_error *error) {
+                         pith_run *run, pith_job_refusal *why) {
     const pith_model *model = pith_served_model(job->served);
     pith_tool_format format = {.size = sizeof format};
     if (!r->reads_reasoning) return true;
@@ -257,12 +257,11 @@ static bool make_message(const pith_job *job, const pith_job_request *r, bool in
     pith_tool_options options = tool_options(r, &format, in_thought);
     bool has_calls = r->reads_calls && r->tools;
     char *tools = has_calls ? pith_json_dump(r->tools) : NULL;
-    if (has_calls && !tools)
-        return pith_fail_memory(error, "the tools", json_array_size(r->tools)) == PITH_OK;
+    if (has_calls && !tools) return fail_memory(why);
     options.tools_json = tools;
     options.tools_json_size = tools ? strlen(tools) : 0;
-    bool ok = pith_message_new(model, &options, &run->message, error) == PITH_OK;
-    if (tools) pith_json_release(tools);
+    bool ok = pith_message_new(model, &options, &run->message, &why->error) == PITH_OK;
+    pith_json_release(tools);
     return ok;
 }
 
@@ -279,7 +278,7 @@ static bool make_runs(pith_job *job, const pith_job_request *r, bool in_thought,
         run->job = job;
         run->choice = i;
         run->slot = -1;
-        if (!make_message(job, r, in_thought, run, &why->error)) return false;
+        if (!make_message(job, r, in_thought, run, why)) return false;
         if (r->wants_logprobs && !(run->logprobs = json_array())) return fail_memory(why);
         if (pith_sampler_new(pith_served_model(job->served), &options, &run->sampler,
                              &why->error) != PITH_OK)
@@ -399,6 +398,7 @@ static void send(pith_run *run, pith_job_event *event) {
     pith_generation made = {0};
     event->choice = run->choice;
     event->n_prompt = run->job->n_ids;
+    run->n_silent = 0;
     if (run->reply && pith_reply_result(run->reply, &made, NULL) == PITH_OK)
         event->n_cached = made.n_cached;
     run->job->listener.on_event(run->job->listener.user, event);
@@ -427,9 +427,17 @@ static void send_part(pith_run *run, const pith_message_part *part) {
     }
 }
 
+/* One more token, of which nothing has been told yet. */
+static void count_silence(pith_run *run) {
+    pith_job_event event = {.kind = PITH_JOB_SILENCE};
+    if (run->n_silent >= PITH_JOB_SILENT_TOKENS && run->job->wants_progress) send(run, &event);
+    run->n_silent++;
+}
+
 int pith_run_on_text(void *user, int32_t id, const char *text, size_t size) {
     pith_run *run = user;
     pith_message_part part;
+    count_silence(run);
     if (!run->message) {
         send_text(run, PITH_JOB_TEXT, text, size);
         return 0;

@@ -3,7 +3,8 @@
  * pith_job_request and get events; a whole answer is the fold of the same events that a stream
  * sends (pith_fold below).
  *
- *   request -> pith_job_start -> [queue] -> engine thread: PROGRESS* (TEXT | REASONING | CALL)*
+ *   request -> pith_job_start -> [queue] -> engine thread: PROGRESS*
+ *                                           (TEXT | REASONING | CALL | SILENCE)*
  *                                           FINISH for each choice, then on_end once
  *
  * Events come from the engine's thread, one at a time; handlers must not wait. */
@@ -18,6 +19,7 @@
 #define PITH_JOB_ROUTED "routed"
 
 enum { PITH_JOB_MAX_CHOICES = 16, PITH_JOB_MAX_STOPS = 16, PITH_JOB_MAX_BIASES = 1024 };
+enum { PITH_JOB_SILENT_TOKENS = 32 /* that told nothing: SILENCE */ };
 
 typedef enum pith_job_thinking {
     PITH_THINKING_ANY, /* the template decides */
@@ -54,8 +56,8 @@ typedef struct pith_job_request {
     pith_job_thinking thinking;        /* refused where the template has no choice of it */
     const char *thinking_path;         /* the field that says so */
     bool single_call;                  /* the reply ends after one tool call */
-    bool wants_progress;
-    double deadline_ms; /* from now on; 0: none */
+    bool wants_progress;               /* PROGRESS and SILENCE as well */
+    double deadline_ms;                /* from now on; 0: none */
     pith_lora_set loras;
     const char *user;    /* who asks, as the request says; may be NULL */
     uint64_t client;     /* whose turn it is: a hash */
@@ -67,6 +69,7 @@ typedef enum pith_job_event_kind {
     PITH_JOB_TEXT,
     PITH_JOB_REASONING,
     PITH_JOB_CALL,
+    PITH_JOB_SILENCE, /* tokens are made, but held back: of a call, for instance */
     PITH_JOB_FINISH
 } pith_job_event_kind;
 

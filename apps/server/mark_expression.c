@@ -88,23 +88,13 @@ static bool has_backreference(const char *text) {
     return false;
 }
 
-static void *take_memory(PCRE2_SIZE size, void *user) {
-    (void)user;
-    return pith_alloc(size);
-}
-
-static void release_memory(void *memory, void *user) {
-    (void)user;
-    pith_free(memory);
-}
-
 static void compile(pith_mark_expression *e, const char *text, char *reason) {
     pith_buffer pattern = {0};
     int code = PCRE2_ERROR_NOMEMORY;
     PCRE2_SIZE at = 0;
     uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_CASELESS | PCRE2_MULTILINE |
                        PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT;
-    e->memory = pcre2_general_context_create(take_memory, release_memory, NULL);
+    e->memory = pcre2_general_context_create(pith_alloc_hook, pith_free_hook, NULL);
     pcre2_compile_context *context = e->memory ? pcre2_compile_context_create(e->memory) : NULL;
     translate(&pattern, text);
     if (context && pattern.data && !pattern.failed)

@@ -40,6 +40,16 @@ void pith_free(void *memory) {
     free(memory);
 }
 
+void *pith_alloc_hook(size_t size, void *user) {
+    (void)user;
+    return pith_alloc(size);
+}
+
+void pith_free_hook(void *memory, void *user) {
+    (void)user;
+    pith_free(memory);
+}
+
 char *pith_copy_text(const char *text, size_t size) {
     size_t bytes;
     if (!pith_size_add(size, 1, &bytes)) return NULL;

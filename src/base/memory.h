@@ -14,6 +14,9 @@ void *pith_alloc_zero(size_t n, size_t size);  /* n * size checked */
 void *pith_alloc_array(size_t n, size_t size); /* not zeroed; n * size checked */
 void *pith_realloc(void *memory, size_t size); /* memory stays valid on failure */
 void pith_free(void *memory);
+/* The two as libraries want them that hand a pointer of their own along. */
+void *pith_alloc_hook(size_t size, void *user);
+void pith_free_hook(void *memory, void *user);
 char *pith_copy_text(const char *text, size_t size); /* size bytes + NUL; NULL without memory */
 
 /* 64-byte aligned; pith_free_aligned. */

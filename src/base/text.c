@@ -28,6 +28,10 @@ bool pith_span_is(pith_span a, const char *text) {
     return pith_span_equal(a, pith_span_of(text));
 }
 
+bool pith_is_space(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* Room for `more` bytes and the NUL; grows by half so that n appends cost O(n). */
 static bool buffer_grow(pith_buffer *buffer, size_t more) {
     size_t need;

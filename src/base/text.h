@@ -14,6 +14,7 @@ typedef struct pith_span {
 pith_span pith_span_of(const char *text); /* a NUL-terminated string */
 bool pith_span_equal(pith_span a, pith_span b);
 bool pith_span_is(pith_span a, const char *text);
+bool pith_is_space(char c); /* as in the C locale: space, \t, \n, \v, \f, \r */
 /* 64 bits, not for secrets; the same on every platform. */
 uint64_t pith_hash(const void *data, size_t size, uint64_t seed);
 /* 64 bits against damage of large data, as fast as memory; not for maps, not against forgery. */

@@ -10,15 +10,14 @@
  *                                                 or over    +--+-----------------+
  *
  * UNMARKED is only for tools that were offered to the reader (unmarked_call.c); it is tried where a
- * line begins with a sign that may begin such a call, outside of fences that hold something else.
+ * line begins with a sign that may begin such a call, outside of fences that hold something else,
+ * and at a marker there that began none.
  *
  * Invariant: the result depends on the text alone, not on how it was cut. What turns out to be no
- * call is content from its marker on, and the search goes on behind the marker. Space around
- * thoughts and calls is dropped (at most MOST_SPACE signs in front of one); no other sign ever is.
- *
- * An object that is no call has been read to its end, and what it holds is read again. After
- * MOST_REFUSED bytes of such objects the rest is content: of nested ones, each would cost the whole
- * text. */
+ * call is content from its marker on, and the search goes on behind the marker, until objects that
+ * were none came to MOST_REFUSED bytes: what follows is content. Space around thoughts and calls is
+ * dropped (at most MOST_SPACE signs in front of one); no other sign ever is.
+ */
 #include "base/memory.h"
 #include "chat/chat.h"
 #include "chat/tool_call.h"
@@ -27,8 +26,7 @@
 #include <string.h>
 
 #define NO_MARK SIZE_MAX
-enum { MOST_SPACE = 64, MOST_CALLS = 1 << 12, MOST_NAME = 256 };
-enum { MOST_REFUSED = 16 << 20 /* bytes */ };
+enum { MOST_SPACE = 64, MOST_CALLS = 1 << 12, MOST_NAME = 256, MOST_REFUSED = 32 << 20 };
 
 typedef enum reader_state {
     STATE_START,
@@ -79,22 +77,17 @@ struct pith_reply_reader {
     size_t at;                   /* of held: where the part begins */
     size_t name_from, name_size; /* of held */
     pith_object_scan scan;
+    size_t refused;  /* bytes of objects that were no calls: looked at once more */
     json_t *offered; /* the tools whose calls need no marks; NULL: none */
     size_t most_calls;
     line_walk lines;
     pith_unmarked_scan unmarked;
-    size_t clear;   /* of held: no marker begins before it */
-    size_t refused; /* bytes of objects that were no calls */
     pith_buffer content, reasoning;
     read_call *calls; /* [n_calls] */
     size_t n_calls, calls_capacity;
     pith_error *error; /* of the push */
     pith_status status;
 };
-
-static bool is_space(char c) {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
 
 static pith_span held(const pith_reply_reader *r) {
     return (pith_span){r->held.data, r->held.size};
@@ -109,28 +102,35 @@ static void give(pith_reply_reader *r, pith_buffer *out, size_t end) {
 
 /* false: nothing but space is left. */
 static bool strip(pith_reply_reader *r) {
-    while (r->from < r->held.size && is_space(r->held.data[r->from])) r->from++;
+    while (r->from < r->held.size && pith_is_json_space(r->held.data[r->from])) r->from++;
     return r->from < r->held.size;
 }
 
-/* Where the mark, or what may become it, begins, from `from` on; the end where it does not. */
-static size_t find_mark(const pith_reply_reader *r, const char *mark, size_t from, bool at_end,
-                        bool *whole) {
-    size_t size = r->refused < MOST_REFUSED ? strlen(mark) : 0;
-    for (size_t i = from; size > 0 && i < r->held.size; i++) {
-        size_t n = r->held.size - i < size ? r->held.size - i : size;
-        if (r->held.data[i] != mark[0] || memcmp(r->held.data + i, mark, n) != 0) continue;
-        *whole = n == size;
-        if (*whole || !at_end) return i;
-    }
+/* Does the mark begin at `at`? An empty one is nowhere. */
+static pith_match mark_at(const pith_reply_reader *r, const char *mark, size_t at) {
+    const char *text = r->held.data + at;
+    if (*text != *mark || *mark == 0) return PITH_MATCH_NO;
+    size_t size = strlen(mark), left = r->held.size - at;
+    if (memcmp(text, mark, left < size ? left : size) != 0) return PITH_MATCH_NO;
+    return left < size ? PITH_MATCH_WAIT : PITH_MATCH_YES;
+}
+
+/* Where the mark, or what may become it, begins; the end where it does not occur. */
+static size_t find_mark(const pith_reply_reader *r, const char *mark, bool at_end, bool *whole) {
     *whole = false;
+    for (size_t i = r->from; *mark && i < r->held.size; i++) {
+        pith_match match = mark_at(r, mark, i);
+        *whole = match == PITH_MATCH_YES;
+        if (*whole || (match == PITH_MATCH_WAIT && !at_end)) return i;
+    }
     return r->held.size;
 }
 
 /* Gives out what is before `found`; keeps space in front of it while that may be dropped. */
 static void give_before(pith_reply_reader *r, pith_buffer *out, size_t found, bool waits) {
     size_t end = found;
-    while (waits && end > r->from && found - end < MOST_SPACE && is_space(r->held.data[end - 1]))
+    while (waits && end > r->from && found - end < MOST_SPACE &&
+           pith_is_json_space(r->held.data[end - 1]))
         end--;
     give(r, out, end);
     r->mark = found;
@@ -141,7 +141,7 @@ static bool read_until(pith_reply_reader *r, pith_buffer *out, const char *mark,
     bool whole;
     if (r->drops_space && !strip(r)) return false;
     r->drops_space = false;
-    size_t found = find_mark(r, mark, r->from, at_end, &whole);
+    size_t found = find_mark(r, mark, at_end, &whole);
     give_before(r, out, found, !at_end || whole);
     return whole;
 }
@@ -174,8 +174,7 @@ static bool take_call(pith_reply_reader *r) {
     pith_span arguments = object;
     char *name = NULL;
     pith_status status = PITH_ERROR_FORMAT;
-    /* a NUL behind a number is overlooked by the parser, and arguments end at one */
-    if (r->n_calls >= r->most_calls || memchr(object.data, 0, object.size) != NULL) return false;
+    if (r->n_calls >= r->most_calls) return false;
     if (r->format.arguments != NULL) {
         status = pith_tool_call_read(object, r->format.arguments, &name, &arguments);
     } else if (r->name_size > 0) {
@@ -192,7 +191,7 @@ static bool take_call(pith_reply_reader *r) {
 static pith_match read_name(pith_reply_reader *r) {
     const char *middle = r->format.middle;
     size_t at = r->at;
-    while (at < r->held.size && is_space(r->held.data[at])) at++;
+    while (at < r->held.size && pith_is_json_space(r->held.data[at])) at++;
     size_t begin = at;
     for (; at < r->held.size; at++) {
         size_t behind = at;
@@ -218,7 +217,7 @@ static void begin_object(pith_reply_reader *r) {
 static pith_match read_after(pith_reply_reader *r) {
     const pith_tool_format *f = &r->format;
     bool is_list = f->begin[0] != 0;
-    while (r->at < r->held.size && is_space(r->held.data[r->at])) r->at++;
+    while (r->at < r->held.size && pith_is_json_space(r->held.data[r->at])) r->at++;
     r->from = r->at;
     r->mark = NO_MARK;
     if (!is_list) return PITH_MATCH_NO;
@@ -272,18 +271,42 @@ static pith_match read_part(pith_reply_reader *r) {
     return match;
 }
 
+/* Text goes on at `from`. */
+static void begin_text(pith_reply_reader *r, line_place place) {
+    r->lines.at = r->from;
+    r->lines.place = place;
+    r->state = STATE_TEXT;
+}
+
+static void begin_unmarked(pith_reply_reader *r) {
+    r->state = STATE_UNMARKED;
+    r->unmarked = (pith_unmarked_scan){.at = r->mark, .most_calls = r->most_calls - r->n_calls};
+}
+
+/* No call begins at the mark: content, or a call in a tag that is the mark. */
+static void refuse_mark(pith_reply_reader *r) {
+    const size_t size = strlen(r->format.marker);
+    bool begins_line = r->lines.place == LINE_BEGIN && !r->lines.in_fence;
+    if (r->offered != NULL && r->n_calls < r->most_calls && begins_line && size > 0) {
+        begin_unmarked(r);
+        return;
+    }
+    give(r, &r->content, r->mark + size);
+    begin_text(r, size > 0 ? LINE_INSIDE : LINE_BEGIN);
+}
+
 /* false: more text is needed. */
 static bool read_call_parts(pith_reply_reader *r, bool at_end) {
     pith_match match;
     do match = read_part(r);
     while (match == PITH_MATCH_YES);
     if (r->status != PITH_OK || (match == PITH_MATCH_WAIT && !at_end)) return false;
-    r->state = STATE_TEXT;
     r->drops_space = r->part == PART_AFTER;
-    if (r->drops_space) return true;
-    if (r->part >= PART_OBJECT) r->refused += r->scan.at - r->scan.begin;
-    /* it was no call, or none after those of a list */
-    if (r->mark != NO_MARK) give(r, &r->content, r->mark + strlen(r->format.marker));
+    if (r->part == PART_OBJECT || r->part == PART_CLOSE) r->refused += r->scan.at - r->scan.begin;
+    if (r->mark != NO_MARK)
+        refuse_mark(r);
+    else /* behind a call; what stands there begins a line */
+        begin_text(r, LINE_BEGIN);
     return true;
 }
 
@@ -299,7 +322,7 @@ static void begin_call(pith_reply_reader *r) {
 static bool walk(line_walk *lines, char c) {
     if (c == '\n') {
         lines->place = LINE_BEGIN;
-    } else if (lines->place == LINE_BEGIN && is_space(c)) {
+    } else if (lines->place == LINE_BEGIN && pith_is_json_space(c)) {
         return false;
     } else if (lines->place == LINE_BEGIN && !lines->in_fence) {
         if (c == '{' || c == '[' || c == '<' || c == '`') return true;
@@ -313,45 +336,37 @@ static bool walk(line_walk *lines, char c) {
     return false;
 }
 
-/* Where a call may begin, in front of `limit`; else the limit. */
-static size_t find_line(pith_reply_reader *r, size_t limit) {
+/* Goes on to where a call may begin, with the mark or without, and says which: TEXT is none. */
+static state find_call(pith_reply_reader *r, bool at_end) {
     line_walk *lines = &r->lines;
-    if (r->refused >= MOST_REFUSED) return limit;
     if (lines->at < r->from) lines->at = r->from;
-    for (; lines->at < limit; lines->at++) {
-        if (walk(lines, r->held.data[lines->at])) return lines->at;
+    for (; lines->at < r->held.size; lines->at++) {
+        pith_match match = mark_at(r, r->format.marker, lines->at);
+        if (match == PITH_MATCH_YES) return STATE_CALL;
+        if (match == PITH_MATCH_WAIT && !at_end) return STATE_TEXT;
+        if (walk(lines, r->held.data[lines->at])) return STATE_UNMARKED;
     }
-    return limit;
-}
-
-/* Counts the object of a look that has ended, where one was read. */
-static void refuse_object(pith_reply_reader *r) {
-    const pith_unmarked_scan *s = &r->unmarked;
-    if (s->part == PITH_UNMARKED_OBJECT || s->part == PITH_UNMARKED_LINE_END)
-        r->refused += s->object.at - s->object.begin;
+    return STATE_TEXT;
 }
 
 /* Behind the sign at which no call began: does it begin a fence? */
 static void pass_refused(pith_reply_reader *r) {
     const char *sign = r->held.data + r->mark;
-    refuse_object(r);
+    r->refused += r->unmarked.object.at - r->unmarked.object.begin;
     r->lines.in_fence = r->held.size - r->mark >= 3 && memcmp(sign, "```", 3) == 0;
-    r->lines.at = r->mark + (r->lines.in_fence ? 3 : 1);
-    r->lines.place = LINE_INSIDE;
-    give(r, &r->content, r->lines.at);
-    r->state = STATE_TEXT;
+    give(r, &r->content, r->mark + (r->lines.in_fence ? 3 : 1));
+    begin_text(r, LINE_INSIDE);
 }
 
 /* Behind the last call. */
 static void pass_over(pith_reply_reader *r) {
     const pith_unmarked_scan *s = &r->unmarked;
-    refuse_object(r);
+    if (s->object.at > s->at) r->refused += s->object.at - s->at;
     r->from = s->at;
     r->mark = NO_MARK;
-    r->lines =
-        (line_walk){.at = s->at, .in_fence = s->wrap == PITH_UNMARKED_FENCE && !s->is_closed};
+    r->lines.in_fence = s->wrap == PITH_UNMARKED_FENCE && !s->is_closed;
     r->drops_space = true;
-    r->state = STATE_TEXT;
+    begin_text(r, LINE_BEGIN);
 }
 
 static void take_unmarked(pith_reply_reader *r) {
@@ -368,7 +383,7 @@ static bool read_unmarked(pith_reply_reader *r, bool at_end) {
     case PITH_UNMARKED_NONE: pass_refused(r); return true;
     case PITH_UNMARKED_WAIT: return false;
     case PITH_UNMARKED_MEMORY:
-        r->status = pith_fail_memory(r->error, "a tool call", r->unmarked.object.at);
+        r->status = pith_fail_memory(r->error, "a tool call", r->held.size - r->from);
         return false;
     case PITH_UNMARKED_CALL: take_unmarked(r); return true;
     case PITH_UNMARKED_OVER: pass_over(r); return true;
@@ -378,7 +393,10 @@ static bool read_unmarked(pith_reply_reader *r, bool at_end) {
 
 /* Text up to what may be a call, with marks or without; false: more text is needed. */
 static bool read_text(pith_reply_reader *r, bool at_end) {
-    bool whole;
+    if (r->refused > MOST_REFUSED) {
+        give(r, &r->content, r->held.size);
+        return false;
+    }
     if (r->offered == NULL || r->n_calls >= r->most_calls) {
         if (!read_until(r, &r->content, r->format.marker, at_end)) return false;
         begin_call(r);
@@ -386,19 +404,11 @@ static bool read_text(pith_reply_reader *r, bool at_end) {
     }
     if (r->drops_space && !strip(r)) return false;
     r->drops_space = false;
-    size_t from = r->clear > r->from ? r->clear : r->from;
-    size_t found = find_mark(r, r->format.marker, from, at_end, &whole);
-    r->clear = found;
-    size_t line = find_line(r, found);
-    bool is_line = line < found;
-    give_before(r, &r->content, line, !at_end || whole || is_line);
-    if (is_line) {
-        r->state = STATE_UNMARKED;
-        r->unmarked = (pith_unmarked_scan){.at = line, .most_calls = r->most_calls - r->n_calls};
-    } else if (whole) {
-        begin_call(r);
-    }
-    return is_line || whole;
+    state next = find_call(r, at_end);
+    give_before(r, &r->content, r->lines.at, !at_end || next != STATE_TEXT);
+    if (next == STATE_CALL) begin_call(r);
+    if (next == STATE_UNMARKED) begin_unmarked(r);
+    return next != STATE_TEXT;
 }
 
 /* ---- states ---- */
@@ -407,7 +417,7 @@ static bool read_text(pith_reply_reader *r, bool at_end) {
 static bool read_start(pith_reply_reader *r, bool at_end) {
     const char *mark = r->format.thought_begin;
     size_t from = r->from, size = strlen(mark), i = 0;
-    while (from < r->held.size && is_space(r->held.data[from])) from++;
+    while (from < r->held.size && pith_is_json_space(r->held.data[from])) from++;
     while (i < size && from + i < r->held.size && r->held.data[from + i] == mark[i]) i++;
     bool is_open = from + i == r->held.size && i < size && from - r->from <= MOST_SPACE;
     if (is_open && !at_end) return false;
@@ -423,7 +433,7 @@ static bool read_start(pith_reply_reader *r, bool at_end) {
 static bool read_body(pith_reply_reader *r, bool at_end) {
     size_t at = r->from;
     if (r->format.marker[0] == 0 && r->format.arguments != NULL) {
-        while (at < r->held.size && is_space(r->held.data[at])) at++;
+        while (at < r->held.size && pith_is_json_space(r->held.data[at])) at++;
         bool is_near = at - r->from <= MOST_SPACE;
         if (at == r->held.size && !at_end && is_near) return false;
         if (at < r->held.size && r->held.data[at] == '{' && is_near) {
@@ -462,7 +472,6 @@ static void shrink(pith_reply_reader *r) {
                                &r->scan.begin,
                                &r->scan.at,
                                &r->lines.at,
-                               &r->clear,
                                &r->unmarked.at,
                                &r->unmarked.object.begin,
                                &r->unmarked.object.at};

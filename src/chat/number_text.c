@@ -172,16 +172,12 @@ double pith_float_round(double value, int n_digits) {
 
 /* ---- reading ---- */
 
-static bool is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static pith_span strip(pith_span text) {
-    while (text.size > 0 && is_space(text.data[0])) {
+    while (text.size > 0 && pith_is_space(text.data[0])) {
         text.data++;
         text.size--;
     }
-    while (text.size > 0 && is_space(text.data[text.size - 1])) text.size--;
+    while (text.size > 0 && pith_is_space(text.data[text.size - 1])) text.size--;
     return text;
 }
 

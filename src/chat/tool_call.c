@@ -12,12 +12,8 @@
 
 #include <string.h>
 
-static bool is_space(char c) {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 static size_t skip_space(pith_span text, size_t at) {
-    while (at < text.size && is_space(text.data[at])) at++;
+    while (at < text.size && pith_is_json_space(text.data[at])) at++;
     return at;
 }
 
@@ -25,7 +21,7 @@ pith_match pith_match_mark(pith_span text, const char *mark, size_t *at) {
     const char *first = mark + strspn(mark, " \n\r\t");
     size_t here = *at;
     for (;;) {
-        while (is_space(*mark)) mark++;
+        while (pith_is_json_space(*mark)) mark++;
         if (*mark == 0) break;
         here = skip_space(text, here);
         if (mark == first) *at = here; /* space is not looked at again */
@@ -124,7 +120,7 @@ pith_span pith_object_member(pith_span object, const char *key) {
         size_t value = skip_space(text, at + 1); /* behind the colon */
         at = value_end(text, value);
         size_t end = at;
-        while (end > value && is_space(text.data[end - 1])) end--;
+        while (end > value && pith_is_json_space(text.data[end - 1])) end--;
         if (is_it) found = (pith_span){text.data + value, end - value};
         at++;
     }

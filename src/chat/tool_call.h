@@ -11,6 +11,11 @@ typedef enum pith_match {
     PITH_MATCH_YES
 } pith_match;
 
+/* White space of JSON. */
+static inline bool pith_is_json_space(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
 /* The mark at text[*at], whatever space stands between its signs; *at goes behind it. An empty mark
  * matches. */
 pith_match pith_match_mark(pith_span text, const char *mark, size_t *at);

@@ -127,16 +127,6 @@ static bool spell(pith_span name, char out[NAME_BYTES]) {
     return false;
 }
 
-static void *take(PCRE2_SIZE size, void *user) {
-    (void)user;
-    return pith_alloc(size);
-}
-
-static void release(void *memory, void *user) {
-    (void)user;
-    pith_free(memory);
-}
-
 /* One question: the compiled class and what finding needs. */
 typedef struct question {
     pcre2_general_context *memory;
@@ -158,7 +148,7 @@ static pith_status question_init(question *q, const char *name, pith_error *erro
     PCRE2_SIZE at = 0;
     *q = (question){0};
     (void)snprintf(pattern, sizeof pattern, "\\p{%s}+", name);
-    q->memory = pcre2_general_context_create(take, release, NULL);
+    q->memory = pcre2_general_context_create(pith_alloc_hook, pith_free_hook, NULL);
     q->text = pith_alloc((size_t)4 * CHUNK);
     pcre2_compile_context *context = q->memory ? pcre2_compile_context_create(q->memory) : NULL;
     if (context == NULL || q->text == NULL) {

@@ -32,16 +32,6 @@ struct pith_splitter {
 
 enum { JIT_STACK_FIRST = 32 << 10, JIT_STACK_MOST = 1 << 20 };
 
-static void *regex_alloc(size_t size, void *user) {
-    (void)user;
-    return pith_alloc(size);
-}
-
-static void regex_free(void *memory, void *user) {
-    (void)user;
-    pith_free(memory);
-}
-
 static pith_status compile_stage(pith_splitter *splitter, size_t i, pith_error *error) {
     const char *pattern = pith_stage_pattern(splitter->pre->stages[i]);
     int code = 0;
@@ -68,7 +58,7 @@ pith_status pith_splitter_new(const pith_pre_tokenizer *pre, bool only_patterns,
     pith_splitter *splitter = pith_alloc_zero(1, sizeof *splitter);
     if (!splitter) return pith_fail_memory(error, "a splitter", sizeof *splitter);
     splitter->pre = pre;
-    splitter->memory = pcre2_general_context_create(regex_alloc, regex_free, NULL);
+    splitter->memory = pcre2_general_context_create(pith_alloc_hook, pith_free_hook, NULL);
     pith_status status = PITH_OK;
     if (!splitter->memory) status = pith_fail_memory(error, "a splitter", 0);
     for (size_t i = 0; i < pre->n_stages && status == PITH_OK; i++) {

@@ -93,10 +93,6 @@ static void encode_fragment(pith_encode_run *run, pith_span text, bool prefix) {
     }
 }
 
-static bool is_space(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* One group of spans. *prefix: the next fragment begins the text or follows a special token. */
 static void encode_group(pith_encode_run *run, pith_span text, bool parse_special, bool *prefix) {
     const pith_tokenizer *t = run->tokenizer;
@@ -108,7 +104,7 @@ static void encode_group(pith_encode_run *run, pith_span text, bool parse_specia
         bool special = found < text.size;
         size_t to = found;
         while (special && (t->marks[id] & PITH_MARK_LSTRIP) && to > at &&
-               is_space(text.data[to - 1]))
+               pith_is_space(text.data[to - 1]))
             to--;
         if (to > at) {
             encode_fragment(run, (pith_span){text.data + at, to - at},
@@ -118,7 +114,8 @@ static void encode_group(pith_encode_run *run, pith_span text, bool parse_specia
         if (!special) return;
         pith_encode_append(run, (int32_t)id);
         *prefix = true;
-        while ((t->marks[id] & PITH_MARK_RSTRIP) && end < text.size && is_space(text.data[end]))
+        while ((t->marks[id] & PITH_MARK_RSTRIP) && end < text.size &&
+               pith_is_space(text.data[end]))
             end++;
         at = end;
     }

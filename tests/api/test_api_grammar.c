@@ -181,10 +181,11 @@ static void test_messages_are_the_fold_of_their_parts(void **state) {
 static void test_messages_take_calls_without_marks_of_tools_that_are_given(void **state) {
     (void)state;
     static const char text[] = "```json\n{\"name\": \"f\", \"arguments\": {}}\n```";
-    static const char list[] = "[{\"function\": {\"name\": \"f\"}}]";
+    static const char list[] =
+        "[{\"function\": {\"name\": \"f\"}}, {\"function\": {\"name\": \"g\"}}]";
     pith_model *model = open_tiny();
     pith_tool_format format = {.size = sizeof format, .marker = "<c>", .arguments = "arguments"};
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 7; i++) {
         pith_tool_options options = {.size = sizeof options, .format = &format};
         pith_message *message = NULL;
         pith_message_part part;
@@ -193,6 +194,8 @@ static void test_messages_take_calls_without_marks_of_tools_that_are_given(void 
         options.tools_json_size = i == 4 ? 3 : sizeof list - 1;
         if (i == 2) options.choice = PITH_TOOLS_NONE;
         if (i == 3) options.content_schema = "{}";
+        if (i == 5) options.only = "g";
+        if (i == 6) options.only = "f";
         pith_status status = pith_message_new(model, &options, &message, &error);
         assert_int_equal(status, i == 4 ? PITH_ERROR_FORMAT : PITH_OK);
         if (status != PITH_OK) {
@@ -202,8 +205,9 @@ static void test_messages_take_calls_without_marks_of_tools_that_are_given(void 
         assert_int_equal(pith_message_push(message, -1, text, sizeof text - 1, NULL, NULL),
                          PITH_OK);
         assert_int_equal(pith_message_finish(message, &part, NULL), PITH_OK);
-        assert_int_equal(part.n_calls, i == 0);
-        assert_string_equal(pith_message_content(message, NULL), i == 0 ? "" : text);
+        bool is_call = i == 0 || i == 6;
+        assert_int_equal(part.n_calls, is_call);
+        assert_string_equal(pith_message_content(message, NULL), is_call ? "" : text);
         pith_message_free(message);
     }
     pith_model_close(model);

@@ -404,6 +404,23 @@ def case_a_record_of_nonsense_is_not_believed():
             expect(fit["record"] is None and 0 < fit["memory"]["total_bytes"] < 1e9, name, value, fit)
 
 
+def case_a_correction_is_bounded_by_what_was_measured():
+    """Runs and estimates that something disturbed may have taught a factor of five: nothing is told that the machine cannot read or multiply."""
+    model = default_model()
+    with tempfile.TemporaryDirectory() as home:
+        answer("fit", model, home=home)
+        path = records(home)[0]
+        record = json.load(open(path, encoding="utf-8"))
+        record.update(runs=9, token_factor=0.2, prompt_factor=0.2)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(record, file)
+        fit = answer("fit", model, home=home)[0]
+        speed = fit["speed"]
+        expect(fit["record"]["decode_factor"] == 0.2, fit["record"])
+        expect(0 < speed["decode_tps"] <= speed["decode_ceiling_tps"] * 1.001, speed)
+        expect(0 < speed["prefill_tps"] * speed["token_macs"] * 0.7 <= speed["int8_macs"], speed)  # without the output layer
+
+
 def case_a_record_that_is_no_file():
     """A pipe would be waited for, a device read without an end."""
     if WINE or not hasattr(os, "mkfifo"):

@@ -942,8 +942,10 @@ def case_calls_without_the_marks_of_the_model_count_where_the_tool_was_offered()
         expect(whole["finish_reason"] == "tool_calls" and not whole["message"]["content"], whole)
         folded = fold_chat(server.stream(CHAT, ask))
         expect([c["function"] for c in folded[0]["message"]["tool_calls"]] == [call], folded)
-        other = dict(ask, tools=[dict(tool, function=dict(tool["function"], name="get_time"))])
-        expect("get_weather" not in json.dumps(server.post(CHAT, other)["choices"][0]["message"].get("tool_calls", [])))
+        line = json.dumps({"name": "get_weather", "arguments": {"city": "Rome"}})
+        other = dict(tool, function=dict(tool["function"], name="get_time"))
+        message = server.post(CHAT, chat("Repeat this line, and nothing else:\n" + line, max_tokens=60, temperature=0, tools=[other]))["choices"][0]["message"]
+        expect("tool_calls" not in message and line in message["content"], message)
 
 
 def case_the_official_client_works():

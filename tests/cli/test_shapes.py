@@ -202,6 +202,19 @@ def case_a_stream_begins_while_its_prompt_is_read():
                 expect(text.count(b"event: ping" if path == MESSAGES else b": reading the prompt", 0, first) >= 3, path, text)
 
 
+def case_a_stream_is_not_silent_while_a_call_is_written():
+    """A call is told when it is whole: clients would give up on a long one."""
+    form = PLAINEST + "{% if tools %}<tool_call>{\"name\": ..., \"arguments\": ...}</tool_call>{% endif %}"
+    long = {"type": "object", "properties": {"text": {"type": "string", "minLength": 150, "maxLength": 160}}, "required": ["text"], "additionalProperties": False}
+    tool = {"type": "function", "function": {"name": "write", "parameters": long}}
+    with serving("--ctx", 1024, model=model_with("calling", form)) as server:
+        for path, body in ((CHAT, chat("x", max_tokens=800, tools=[tool], tool_choice="required", parallel_tool_calls=False)),
+                           (RESPONSES, ask("x", max_output_tokens=800, tools=[dict(tool["function"], type="function")], tool_choice="required", parallel_tool_calls=False)),
+                           (MESSAGES, claude("x", max_tokens=800, tools=[{"name": "write", "input_schema": long}], tool_choice={"type": "any", "disable_parallel_tool_use": True}))):
+            status, _, text = server.ask("POST", path, dict(body, model="calling", stream=True))
+            expect(status == 200 and text.count(b": writing what is not told yet\n\n") >= 4 and b"write" in text, path, status, text)
+
+
 def case_system_messages_may_stand_among_the_others():
     """Agents send reminders so. The template gets them where they stand."""
     rule = {"role": "system", "content": [{"type": "text", "text": "be short", "cache_control": {"type": "ephemeral"}}]}

@@ -207,6 +207,13 @@ def qwen():
     return path
 
 
+def case_a_conversation_is_shortened_beside_tools_of_any_text():
+    tool = function("now")
+    tool["function"]["description"] = "the time,\0 now"
+    answer = ask(tiny(True), [tool], "--overflow", "summarise", "-c", 512, n=16, prompt="herons are patient. " * 60)
+    expect(answer["timings"]["summary_n"] > 0, answer)
+
+
 def case_qwen_calls_tools_with_valid_arguments():
     n_calls = 0
     for prompt, name in (("What is the weather in Paris in celsius for the next 3 days?", "get_weather"),

@@ -472,6 +472,10 @@ pith_status pith_runner_run(pith_runner *runner, const pith_step *step, pith_err
     return status;
 }
 
+bool pith_runner_prefetched(const pith_runner *runner) {
+    return runner->prefetch;
+}
+
 const char *pith_runner_name(const pith_runner *runner) {
     return runner->name;
 }

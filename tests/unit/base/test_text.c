@@ -135,6 +135,12 @@ static void test_hash_depends_on_each_bit(void **state) {
     }
 }
 
+static void test_space_is_that_of_the_c_locale(void **state) {
+    (void)state;
+    for (int c = -128; c < 128; c++)
+        assert_int_equal(pith_is_space((char)c), c > 0 && strchr(" \t\n\v\f\r", c) != NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spans),
@@ -144,6 +150,7 @@ int main(void) {
         cmocka_unit_test(test_failed_append_is_remembered),
         cmocka_unit_test(test_hash_values),
         cmocka_unit_test(test_hash_depends_on_each_bit),
+        cmocka_unit_test(test_space_is_that_of_the_c_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "chat/chat.h"
@@ -207,6 +206,8 @@ static void test_offered_tools_are_called_without_marks(void **state) {
         "[" READ "]",
         "```json\n[\n  " READ "\n]\n```",
         "<tool_call>\n" READ "\n</tool_call>",
+        "<tool_call>\n" READ,
+        "<tool_call>" READ "\n</tools>",
         "{\n  \"name\" : \"read\",\n  \"parameters\": {\"path\": \"a\"}\n}",
         "{\"name\": \"read\", \"\\u0061rguments\": {\"path\": \"a\"}}",
     };
@@ -225,7 +226,16 @@ static void test_offered_tools_are_called_without_marks(void **state) {
     reads(&(pith_tool_format){0}, false, "x\n" READ, "x||" WAS_READ);
     one_call = true;
     reads(&hermes, false, READ "\n" READ, READ "||" WAS_READ);
+    reads(&hermes, false, READ "\n" CALL, CALL "||" WAS_READ);
     one_call = false;
+    offered = NULL;
+}
+
+static void test_what_stands_behind_a_call_begins_a_line(void **state) {
+    (void)state;
+    offered = tools;
+    reads(&hermes, false, "x " CALL "\n" READ, "x||" DONE WAS_READ);
+    reads(&hermes, false, "```\n" CALL "\n```\n" READ, "``````||" DONE WAS_READ);
     offered = NULL;
 }
 
@@ -250,6 +260,8 @@ static void test_what_was_not_offered_or_does_not_fit_stays_content(void **state
         "[1, 2]\n<b>\n`x` ``\n\n  {",
         "[" READ "x",
         "<tools",
+        "x <tool_call>" READ,
+        "<tool_call>x " READ,
     };
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         char expected[200];
@@ -267,6 +279,23 @@ static void test_strict_tools_are_called_with_marks_alone(void **state) {
     snprintf(expected, sizeof expected, "%s||", call);
     reads(&hermes, false, call, expected);
     reads(&hermes, false, CALL, "||" DONE);
+    offered = NULL;
+}
+
+static void test_no_byte_of_zero_comes_into_a_call(void **state) {
+    (void)state;
+    static const char marked[] =
+        "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": 1\0}}</tool_call>";
+    static const char bare[] = "{\"name\": \"read\", \"arguments\": {\"path\": 1\0}}";
+    offered = tools;
+    for (int i = 0; i < 2; i++) {
+        const pith_span text = {i ? marked : bare, i ? sizeof marked - 1 : sizeof bare - 1};
+        pith_reply_reader *reader = open_reader(&hermes, false);
+        push(reader, text.data, text.size, true);
+        assert_int_equal(pith_reply_reader_n_calls(reader), 0);
+        assert_true(pith_span_equal(pith_reply_reader_content(reader), text));
+        pith_reply_reader_free(reader);
+    }
     offered = NULL;
 }
 
@@ -316,6 +345,23 @@ static void test_long_calls_without_marks_take_linear_time(void **state) {
     pith_reply_reader_free(reader);
 }
 
+static void test_beginnings_of_calls_take_linear_time(void **state) {
+    (void)state;
+    static const char *const units[] = {"\n{", "\n{\"name\": \"read\",", "<tool_call>{"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        pith_buffer text = {0};
+        while (text.size < 1000000) pith_buffer_append_text(&text, units[i]);
+        offered = tools;
+        pith_reply_reader *reader = open_reader(&hermes, false);
+        offered = NULL;
+        push(reader, text.data, text.size, true);
+        assert_true(
+            pith_span_equal(pith_reply_reader_content(reader), (pith_span){text.data, text.size}));
+        pith_reply_reader_free(reader);
+        pith_buffer_deinit(&text);
+    }
+}
+
 static void test_depth_is_limited(void **state) {
     (void)state;
     pith_buffer text = {0};
@@ -361,33 +407,6 @@ static void test_no_failed_allocation_loses_text_unnoticed(void **state) {
     }
 }
 
-/* Objects in objects, none of them closed: each was read to the end of the text, and so were the marks
- * behind each line. */
-static void test_objects_in_objects_take_linear_time(void **state) {
-    static const char *const units[] = {"{\"name\": \"f\", \"arguments\":\n", "{\n",
-                                        "<tool_call>{\"name\": \"f\", \"arguments\":\n"};
-    static const char begin[] = "{\"name\": \"f\", \"arguments\": {\"a\":\n";
-    enum { SIZE = 1 << 20 };
-    (void)state;
-    offered = "[{\"name\": \"f\", \"parameters\": {}}]";
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        pith_buffer text = {0};
-        if (i == 1) pith_buffer_append_text(&text, begin);
-        while (text.size < SIZE) pith_buffer_append_text(&text, units[i]);
-        assert_false(text.failed);
-        clock_t start = clock();
-        pith_reply_reader *reader = open_reader(&hermes, false);
-        push(reader, text.data, text.size, true);
-        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-        if (seconds > 10) fail_msg("text %zu took %g s", i, seconds);
-        assert_int_equal(pith_reply_reader_content(reader).size, text.size);
-        assert_int_equal(pith_reply_reader_n_calls(reader), 0);
-        pith_reply_reader_free(reader);
-        pith_buffer_deinit(&text);
-    }
-    offered = NULL;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls_are_taken_out_of_the_text),
@@ -396,12 +415,14 @@ int main(void) {
         cmocka_unit_test(test_a_lot_of_space_is_no_beginning),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_offered_tools_are_called_without_marks),
+        cmocka_unit_test(test_what_stands_behind_a_call_begins_a_line),
         cmocka_unit_test(test_what_was_not_offered_or_does_not_fit_stays_content),
         cmocka_unit_test(test_strict_tools_are_called_with_marks_alone),
+        cmocka_unit_test(test_no_byte_of_zero_comes_into_a_call),
         cmocka_unit_test(test_a_list_of_tools_is_needed),
         cmocka_unit_test(test_long_replies_take_linear_time),
         cmocka_unit_test(test_long_calls_without_marks_take_linear_time),
-        cmocka_unit_test(test_objects_in_objects_take_linear_time),
+        cmocka_unit_test(test_beginnings_of_calls_take_linear_time),
         cmocka_unit_test(test_depth_is_limited),
         cmocka_unit_test(test_no_failed_allocation_loses_text_unnoticed),
     };
