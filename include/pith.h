@@ -863,11 +863,11 @@ typedef struct pith_conversation_info {
 
 /* Shortens the messages of a chat template's context (as pith_prompt_render takes it) until the
  * prompt and the reply's room fit into the session's context. Messages that fit are left alone.
- * Else the newer exchanges stay, half of a context of them, and so do the system's messages; in
- * place of those between stands an exchange of a question and its answer, the summary: at most an
- * eighth of the context, 512 tokens, written by the model in this session, greedily. An exchange
- * goes from a user's message to the next one's. When the last exchange alone is too long, the
- * beginning of its last message becomes a summary. A long conversation is read in several parts.
+ * Else the newer exchanges stay, half of a context, and all system messages; between them comes an
+ * exchange of a question and its answer, the summary: at most an eighth of the context, 512 tokens,
+ * by the model in this session, greedily, with enable_thinking: false. An exchange goes from a
+ * user's message to the next. When the last alone is too long, the beginning of its last message
+ * becomes a summary. A long conversation is read in parts.
  *
  * What the session held is forgotten but for what it shares with the new prompt; context_json is
  * not changed. PITH_ERROR_LIMIT: system messages, summary and last exchange do not fit, or the

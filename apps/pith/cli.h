@@ -177,7 +177,7 @@ bool pith_cli_read_all(FILE *file, const char *name, size_t limit, pith_buffer *
 bool pith_cli_read_file(const char *path, size_t limit, pith_buffer *out, pith_error *error);
 /* The same without the byte order mark that some editors write in front of UTF-8. */
 bool pith_cli_read_text(const char *path, size_t limit, pith_buffer *out, pith_error *error);
-/* Ids of text; NULL with a message in error. *n_ids set. Caller frees with pith_free. */
+/* Ids of text, *n_ids of them, for pith_free; NULL with a message in error. */
 int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t size, unsigned flags,
                            size_t *n_ids, pith_error *error);
 /* Renders {"messages", "add_generation_prompt"} with the model's template; NULL with a message. */

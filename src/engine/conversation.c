@@ -6,13 +6,14 @@
  *
  * The summary stands as the answer to a question, an exchange that took place: roles go on taking
  * turns, as many templates demand. An exchange begins at a user's message; calls of tools and their
- * results stay together with it.
+ * results stay together with it. System messages among what is older come before the question.
  *
  * Invariant: system messages and the end of the last message are never lost; the caller's messages
  * are not changed. Read next: summary.c. Why so: docs/decisions/0070. */
 #include "engine/conversation.h"
 
 #include "base/clock.h"
+#include "sample/grammar.h"
 
 #include <string.h>
 
@@ -35,6 +36,11 @@ const char *pith_talk_role(json_t *messages, size_t index) {
 
 static bool has_role(json_t *messages, size_t index, const char *role) {
     return strcmp(pith_talk_role(messages, index), role) == 0;
+}
+
+/* Whether it stays wherever it stands. */
+static bool is_system(json_t *messages, size_t index) {
+    return has_role(messages, index, "system") || has_role(messages, index, "developer");
 }
 
 static json_t *content_of(json_t *messages, size_t index) {
@@ -77,11 +83,20 @@ size_t pith_talk_cut_before(pith_span text, size_t at) {
 
 /* ---- Counting ---- */
 
+/* Whether the text ends with the mark and any space. */
+static bool ends_with(pith_span text, const char *mark) {
+    size_t end = text.size, size = mark ? strlen(mark) : 0;
+    while (end > 0 && (text.data[end - 1] == '\n' || text.data[end - 1] == ' ')) end--;
+    return size > 0 && end >= size && memcmp(text.data + end - size, mark, size) == 0;
+}
+
 pith_status pith_talk_count(pith_talk *talk, json_t *messages, bool asks, size_t *n) {
     pith_rendered rendered = {0};
     json_t *context = json_copy(talk->context);
-    bool made = context && json_object_set(context, "messages", messages) == 0 &&
-                (!asks || json_object_set_new(context, "add_generation_prompt", json_true()) == 0);
+    bool made = context && json_object_set(context, "messages", messages) == 0;
+    if (made && asks)
+        made = json_object_set_new(context, "add_generation_prompt", json_true()) == 0 &&
+               json_object_set_new(context, "enable_thinking", json_false()) == 0;
     pith_status status = made ? PITH_OK : pith_talk_no_memory(talk);
     if (status == PITH_OK)
         status = pith_prompt_compose(talk->model, talk->tpl, context, -1, &rendered, talk->error);
@@ -89,6 +104,8 @@ pith_status pith_talk_count(pith_talk *talk, json_t *messages, bool asks, size_t
     if (status == PITH_OK)
         status = pith_prompt_encode(talk->model, &rendered, 0, &talk->ids, talk->error);
     *n = talk->ids.size;
+    talk->in_thought =
+        ends_with((pith_span){rendered.text.data, rendered.text.size}, talk->thought.thought_begin);
     pith_rendered_deinit(&rendered);
     json_decref(context);
     return status;
@@ -127,31 +144,54 @@ static size_t find_last(json_t *messages) {
     return has_role(messages, last, "user") ? last : n - 1;
 }
 
-/* Messages that stay in front: the system's, and whole exchanges within n_keep tokens. */
+/* A message of the user in (low, high), near the middle; high where there is none. */
+static size_t user_between(json_t *messages, size_t low, size_t high) {
+    size_t middle = low + (high - low) / 2;
+    for (size_t i = middle > low ? middle : low + 1; i < high; i++)
+        if (has_role(messages, i, "user")) return i;
+    for (size_t i = middle; i > low + 1; i--)
+        if (has_role(messages, i - 1, "user")) return i - 1;
+    return high;
+}
+
+/* *n: tokens of the first `end` messages. */
+static pith_status count_first(pith_talk *talk, json_t *messages, size_t end, size_t *n) {
+    json_t *part = json_array();
+    bool ok = pith_talk_add_range(part, messages, 0, end);
+    pith_status status = ok ? pith_talk_count(talk, part, false, n) : pith_talk_no_memory(talk);
+    json_decref(part);
+    return status;
+}
+
+/* Messages that stay in front: the system's, and whole exchanges within n_keep tokens. Looked for
+ * from the front in steps that double, then between the last two: few messages are counted. */
 static pith_status find_head(pith_talk *talk, json_t *messages, size_t last, size_t *head) {
-    size_t n = 0, n_keep = (size_t)talk->options->n_keep;
+    size_t n = 0, n_keep = (size_t)talk->options->n_keep, reach = 4, high = last;
     *head = 0;
-    while (*head < last &&
-           (has_role(messages, *head, "system") || has_role(messages, *head, "developer")))
-        ++*head;
-    for (size_t i = *head + 1; i < last && n_keep > 0; i++) {
-        if (!has_role(messages, i, "user")) continue;
-        json_t *part = json_array();
-        bool ok = pith_talk_add_range(part, messages, 0, i);
-        pith_status status =
-            ok ? pith_talk_count(talk, part, false, &n) : pith_talk_no_memory(talk);
-        json_decref(part);
+    while (*head < last && is_system(messages, *head)) ++*head;
+    while (n_keep > 0) {
+        size_t end = high < last || high - *head < reach ? high : *head + reach;
+        size_t middle = user_between(messages, *head, end);
+        if (middle == end && end == high) break;
+        reach *= 2;
+        if (middle == end) continue;
+        pith_status status = count_first(talk, messages, middle, &n);
         if (status != PITH_OK) return status;
-        if (n > n_keep) break;
-        *head = i;
+        if (n > n_keep)
+            high = middle;
+        else
+            *head = middle;
     }
     return PITH_OK;
 }
 
-/* The messages without [head, from), with the summary in their place. NULL without memory. */
+/* The messages without [head, from) but for the system's there, with the summary in their place.
+ * NULL without memory. */
 static json_t *without(pith_talk *talk, json_t *messages, size_t head, size_t from) {
     json_t *list = json_array();
     bool ok = pith_talk_add_range(list, messages, 0, head);
+    for (size_t i = head; ok && i < from; i++)
+        if (is_system(messages, i)) ok = pith_talk_add_range(list, messages, i, i + 1);
     if (ok && from > head && talk->summary.size > 0)
         ok = pith_talk_add(list, "user", pith_span_of(pith_talk_question)) &&
              pith_talk_add(list, "assistant", (pith_span){talk->summary.data, talk->summary.size});
@@ -174,20 +214,42 @@ static bool fits(pith_talk *talk, json_t *messages, size_t head, size_t from, si
     return status == PITH_OK && n + summary_tokens(talk) + talk->room <= most;
 }
 
-/* The first message that stays: a user's, and none before it with which all fits within `most`; the
- * last exchange where there is none. What messages take is estimated, each by its text and an equal
- * share of the template's tokens, and only what is found is counted. */
-static size_t find_from(pith_talk *talk, json_t *messages, size_t head, size_t total, size_t most) {
+/* The first message of a user that may stay: an estimate. What messages take is their text and an
+ * equal share of the template's tokens. */
+static size_t guess_from(pith_talk *talk, json_t *messages, size_t head, size_t total,
+                         size_t most) {
     size_t n_messages = json_array_size(messages), last = find_last(messages);
-    size_t texts = 0, gone = 0, taken = talk->room + summary_tokens(talk);
-    for (size_t i = 0; i < n_messages; i++) texts += message_tokens(talk, messages, i);
-    size_t around = total > texts ? (total - texts) / n_messages : 0;
+    size_t gone = 0, n_gone = 0, taken = talk->room + summary_tokens(talk);
+    uint64_t around = total > talk->texts ? total - talk->texts : 0;
     for (size_t i = head; i < last; i++) {
-        bool may_fit = i > head && has_role(messages, i, "user") && total + taken <= most + gone;
-        if (may_fit && fits(talk, messages, head, i, most)) return i;
-        gone += message_tokens(talk, messages, i) + around;
+        size_t share = (size_t)(around * n_gone / n_messages);
+        if (n_gone > 0 && has_role(messages, i, "user") && total + taken <= most + gone + share)
+            return i;
+        if (is_system(messages, i)) continue;
+        gone += message_tokens(talk, messages, i);
+        n_gone++;
     }
     return last;
+}
+
+/* The first message that stays: a user's with which all fits within `most`; the last exchange where
+ * there is none. Looked for from the estimate on, to the front in steps that double, then between
+ * the last two: a long conversation is not counted once for each of its messages. */
+static size_t find_from(pith_talk *talk, json_t *messages, size_t head, size_t total, size_t most) {
+    size_t low = head, high = find_last(messages), reach = 4;
+    size_t at = guess_from(talk, messages, head, total, most);
+    bool is_low = false; /* with low it does not fit */
+    for (;; reach *= 2) {
+        if (at < high && fits(talk, messages, head, at, most)) {
+            high = at;
+        } else if (at < high) {
+            low = at;
+            is_low = true;
+        }
+        size_t begin = is_low || high - low <= reach ? low : high - reach;
+        at = user_between(messages, begin, high);
+        if (at == high && begin == low) return high;
+    }
 }
 
 /* The newer half stays where that is possible, so that the next turns need no summary again; at
@@ -200,22 +262,43 @@ static size_t find_newer(pith_talk *talk, json_t *messages, size_t head, size_t 
 
 /* ---- A last message that is too long ---- */
 
+/* The content of a message with another text: in parts where it was, and those that are no text
+ * stay. NULL without memory. */
+static json_t *content_with(json_t *content, pith_span text) {
+    json_t *string = json_stringn(text.data ? text.data : "", text.size);
+    if (!json_is_array(content)) return string;
+    json_t *parts = json_array();
+    bool ok = parts && string;
+    for (size_t i = 0; ok && i < json_array_size(content); i++) {
+        json_t *part = json_array_get(content, i);
+        if (!json_is_string(json_object_get(part, "text")))
+            ok = json_array_append(parts, part) == 0;
+    }
+    if (ok)
+        ok = json_array_append_new(parts,
+                                   json_pack("{s:s, s:O}", "type", "text", "text", string)) == 0;
+    json_decref(string);
+    if (ok) return parts;
+    json_decref(parts);
+    return NULL;
+}
+
 /* Its text becomes the summary and what is left of it. */
 static bool set_last(json_t *list, pith_span summary, pith_span rest) {
-    pith_buffer content = {0};
+    pith_buffer text = {0};
     size_t last = json_array_size(list) - 1;
     json_t *message = json_copy(json_array_get(list, last));
     if (summary.size > 0) {
-        pith_buffer_append_text(&content, "Summary of what comes before: ");
-        pith_buffer_append(&content, summary.data, summary.size);
-        pith_buffer_append_text(&content, "\n\n");
+        pith_buffer_append_text(&text, "Summary of what comes before: ");
+        pith_buffer_append(&text, summary.data, summary.size);
+        pith_buffer_append_text(&text, "\n\n");
     }
-    pith_buffer_append(&content, rest.data, rest.size);
-    bool ok =
-        !content.failed && message &&
-        json_object_set_new(message, "content",
-                            json_stringn(content.data ? content.data : "", content.size)) == 0;
-    pith_buffer_deinit(&content);
+    pith_buffer_append(&text, rest.data, rest.size);
+    bool ok = !text.failed && message &&
+              json_object_set_new(
+                  message, "content",
+                  content_with(content_of(list, last), (pith_span){text.data, text.size})) == 0;
+    pith_buffer_deinit(&text);
     if (ok) return json_array_set_new(list, last, message) == 0;
     json_decref(message);
     return false;
@@ -240,28 +323,40 @@ static pith_status find_cut(pith_talk *talk, json_t *list, pith_span text, size_
 }
 
 static pith_status too_long(pith_talk *talk) {
-    return pith_fail(talk->error, PITH_ERROR_LIMIT,
-                     "the system prompt, a summary of %zu tokens and the last message do not fit "
-                     "into the context of %zu tokens with %zu left for the reply: shorten them, or "
-                     "make the context larger",
-                     talk->options->drop ? 0 : talk->limit, talk->n_ctx, talk->room);
+    const char *kept = talk->options->n_keep > 0 ? ", the exchanges within n_keep" : "";
+    if (talk->options->drop)
+        return pith_fail(talk->error, PITH_ERROR_LIMIT,
+                         "the system prompt%s and the last exchange do not fit into the context of "
+                         "%zu tokens with %zu left for the reply: shorten them, or make the "
+                         "context larger",
+                         kept, talk->n_ctx, talk->room);
+    return pith_fail(
+        talk->error, PITH_ERROR_LIMIT,
+        "the system prompt%s, a summary of %zu tokens and the last exchange do not fit "
+        "into the context of %zu tokens with %zu left for the reply: shorten them, or make the "
+        "context larger",
+        kept, talk->limit, talk->n_ctx, talk->room);
 }
 
 /* Shortens the last message of list, a user's or a tool's text; list may be changed. */
 static pith_status shorten_last(pith_talk *talk, json_t *list) {
     size_t index = json_array_size(list) - 1, cut = 0;
-    json_t *content = json_incref(content_of(list, index));
-    pith_span text = text_of(content);
-    bool may = json_is_string(content) && text.size > 0 && !talk->options->drop &&
+    pith_buffer whole = {0};
+    pith_talk_append_content(&whole, list, index);
+    pith_span text = {whole.data, whole.size};
+    bool may = text.size > 0 && !talk->options->drop &&
                (has_role(list, index, "user") || has_role(list, index, "tool"));
-    pith_status status = may ? find_cut(talk, list, text, &cut) : too_long(talk);
+    pith_status status = whole.failed ? pith_talk_no_memory(talk)
+                         : may        ? find_cut(talk, list, text, &cut)
+                                      : too_long(talk);
     if (status == PITH_OK && cut == text.size) status = too_long(talk);
     pith_buffer_reset(&talk->summary);
     if (status == PITH_OK) status = pith_talk_read_text(talk, (pith_span){text.data, cut});
     pith_span summary = {talk->summary.data, talk->summary.size};
-    pith_span rest = {text.data + cut, text.size - cut};
-    if (status == PITH_OK && !set_last(list, summary, rest)) status = pith_talk_no_memory(talk);
-    json_decref(content);
+    if (status == PITH_OK &&
+        !set_last(list, summary, (pith_span){text.data + cut, text.size - cut}))
+        status = pith_talk_no_memory(talk);
+    pith_buffer_deinit(&whole);
     return status;
 }
 
@@ -279,12 +374,14 @@ static pith_status shorten(pith_talk *talk, json_t *messages, json_t **list,
     size_t head = 0, last = find_last(messages);
     pith_status status = find_head(talk, messages, last, &head);
     if (status != PITH_OK) return status;
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        talk->texts += message_tokens(talk, messages, i);
     size_t from = find_newer(talk, messages, head, out->n_prompt);
     if (from > head && !talk->options->drop) {
         status = pith_talk_summarise(talk, messages, head, from);
         out->n_summary = talk->n_summary;
     }
-    out->n_messages = from - head;
+    for (size_t i = head; i < from; i++) out->n_messages += !is_system(messages, i);
     if (status != PITH_OK) return status;
     *list = without(talk, messages, head, from);
     if (!*list) return pith_talk_no_memory(talk);
@@ -346,6 +443,7 @@ pith_status pith_conversation_shorten(pith_session *session, json_t *context,
                       .error = error ? error : &unwanted};
     const char *text = options->template_text ? options->template_text : talk.model->chat_template;
     *out = (pith_conversation_info){0};
+    pith_tool_format_thought(text, &talk.thought);
     pith_status status = pith_template_new(pith_span_of(text), &template, talk.error);
     talk.tpl = template;
     if (status == PITH_OK)

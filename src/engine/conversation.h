@@ -13,11 +13,14 @@ typedef struct pith_talk {
     const pith_template *tpl;
     json_t *context; /* the caller's; its messages are looked at through copies */
     const pith_conversation_options *options;
-    size_t n_ctx; /* tokens */
-    size_t room;  /* that must be left for the reply */
-    size_t limit; /* tokens of a summary */
-    size_t seam;  /* tokens that come with it */
-    pith_ids ids; /* of the prompt that was counted last */
+    size_t n_ctx;             /* tokens */
+    size_t room;              /* that must be left for the reply */
+    size_t limit;             /* tokens of a summary */
+    size_t seam;              /* tokens that come with it */
+    size_t texts;             /* tokens of the texts of all messages */
+    pith_ids ids;             /* of the prompt that was counted last */
+    bool in_thought;          /* that prompt ends with the mark that begins a thought */
+    pith_tool_format thought; /* the template's marks of thoughts, no others */
     pith_sampler *sampler;
     pith_buffer summary; /* the last one */
     size_t n_summary;    /* tokens made for it */
@@ -31,7 +34,7 @@ extern const char pith_talk_question[];
 /* PITH_ERROR_MEMORY in talk->error. */
 pith_status pith_talk_no_memory(pith_talk *talk);
 /* *n: tokens of the prompt that messages make in the caller's context; asks: with the beginning of
- * a reply, whatever the context says. */
+ * a reply, which need not be thought about, whatever the context says. */
 pith_status pith_talk_count(pith_talk *talk, json_t *messages, bool asks, size_t *n);
 /* Tokens of a text; 0 and talk->starved without memory. */
 size_t pith_talk_text_tokens(pith_talk *talk, pith_span text);

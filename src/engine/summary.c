@@ -17,6 +17,8 @@ static const char ask_text[] =
     "Summarize the following text in a few sentences. Keep the names, numbers, decisions and open "
     "questions.";
 
+enum { MOST_TOKEN_BYTES = 16 }; /* on average, in a piece of a text */
+
 static int keep_text(void *user, int32_t id, const char *text, size_t size) {
     (void)id;
     pith_buffer_append(user, text, size);
@@ -64,6 +66,24 @@ static pith_status generate(pith_talk *talk, pith_generation *made) {
     return status;
 }
 
+/* What was thought about a summary is no part of it, unless nothing else was written. */
+static pith_status drop_thought(pith_talk *talk) {
+    pith_reply_reader *reader = NULL;
+    const pith_span whole = {talk->summary.data, talk->summary.size};
+    if (!talk->thought.thought_begin || whole.size == 0) return PITH_OK;
+    pith_status status =
+        pith_reply_reader_new(&talk->thought, talk->in_thought, &reader, talk->error);
+    if (status == PITH_OK) status = pith_reply_reader_push(reader, whole, true, talk->error);
+    if (status == PITH_OK) {
+        pith_span content = pith_reply_reader_content(reader);
+        if (content.size == 0) content = pith_reply_reader_reasoning(reader);
+        pith_buffer_reset(&talk->summary);
+        pith_buffer_append(&talk->summary, content.data, content.size);
+    }
+    pith_reply_reader_free(reader);
+    return status;
+}
+
 /* The reply to messages, whose prompt and reply must fit, becomes the summary. */
 static pith_status ask(pith_talk *talk, json_t *messages) {
     pith_generation made = {0};
@@ -75,6 +95,8 @@ static pith_status ask(pith_talk *talk, json_t *messages) {
     if (made.stop == PITH_STOP_CANCELLED)
         return pith_fail(talk->error, PITH_ERROR_CANCELLED, "stopped while a summary was made");
     if (talk->summary.failed) return pith_talk_no_memory(talk);
+    status = drop_thought(talk);
+    if (status != PITH_OK) return status;
     trim(&talk->summary);
     limit_summary(talk);
     talk->n_summary = made.n_predicted;
@@ -105,10 +127,11 @@ static json_t *piece_messages(pith_talk *talk, pith_span piece) {
     return NULL;
 }
 
-/* Summarises as much of the text as fits; *taken bytes of it. */
+/* Summarises as much of the text as fits; *taken bytes of it. Not all of a long text is counted for
+ * each piece of it. */
 static pith_status read_piece(pith_talk *talk, pith_span text, size_t *taken) {
     size_t most = talk->n_ctx - talk->limit, n = 0;
-    for (*taken = text.size; *taken > 0;) {
+    for (*taken = pith_talk_cut_before(text, most * MOST_TOKEN_BYTES); *taken > 0;) {
         json_t *messages = piece_messages(talk, (pith_span){text.data, *taken});
         if (!messages) return pith_talk_no_memory(talk);
         pith_status status = pith_talk_count(talk, messages, true, &n);

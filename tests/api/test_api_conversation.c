@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { N_CTX = 512, ROOM = 20 };
 
@@ -144,6 +145,15 @@ static void expect_tail(const fixture *f, const json_t *context, size_t n) {
                                json_array_get(json_object_get(context, "messages"), new - i)));
 }
 
+static void expect_failure(const fixture *f, const pith_conversation_options *options,
+                           pith_status expected, const char *words) {
+    pith_error error = {0};
+    pith_conversation *shorter = (pith_conversation *)(void *)&error;
+    assert_int_equal(fit(f, options, &shorter, &error), expected);
+    assert_null(shorter);
+    if (!strstr(error.text, words)) fail_msg("'%s' lacks '%s'", error.text, words);
+}
+
 static void what_fits_is_left_alone(void **state) {
     const fixture *f = *state;
     pith_conversation_info info;
@@ -194,6 +204,93 @@ static void what_is_dropped_has_no_summary(void **state) {
     expect_tail(f, context, n_messages(context) - 3);
     assert_int_equal(info.n_summary, 0);
     assert_int_equal(info.n_messages, json_array_size(messages_of(f)) - n_messages(context));
+    json_decref(context);
+}
+
+/* Reminders among the messages, as agents send them. */
+static void system_messages_stay_wherever_they_stand(void **state) {
+    const fixture *f = *state;
+    pith_conversation_info info;
+    pith_conversation_options options = options_for(plain);
+    say(f, "system", "be kind");
+    talk(f, 3);
+    say(f, "system", "be short");
+    talk(f, 3);
+    say(f, "developer", "be true");
+    talk(f, 10);
+    say(f, "user", "and now?");
+    for (int i = 0; i < 2; i++) {
+        options.drop = i == 1;
+        json_t *context = shortened(f, &options, &info);
+        size_t first = options.drop ? 3 : 5, n = n_messages(context);
+        assert_string_equal(text_at(context, 0, "content"), "be kind");
+        assert_string_equal(text_at(context, 1, "content"), "be short");
+        assert_string_equal(text_at(context, 2, "content"), "be true");
+        assert_string_equal(text_at(context, first, "role"), "user");
+        expect_tail(f, context, n - first);
+        assert_int_equal(info.n_messages, json_array_size(messages_of(f)) - 3 - (n - first));
+        json_decref(context);
+    }
+}
+
+/* As templates have it that leave out what was thought earlier: estimates are far from what is
+ * counted. */
+static const char forgetful[] =
+    "{% for m in messages %}<{{ m.role }}>{{ m.content.split('</think>')[-1] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}";
+
+static double time_of_count(const fixture *f) {
+    clock_t start = clock();
+    char *json = json_dumps(f->context, JSON_COMPACT);
+    (void)count(f, forgetful, json);
+    free(json);
+    return (double)(clock() - start);
+}
+
+/* Thousands of messages are not counted once for each of them. */
+static void long_conversations_are_counted_a_few_times(void **state) {
+    const fixture *f = *state;
+    pith_conversation_info info;
+    pith_conversation_options options = options_for(forgetful);
+    options.drop = true;
+    for (int i = 0; i < 1500; i++) {
+        say(f, "user", "and?");
+        say(f, "assistant", "<think>so long so long so long so long so long</think>yes");
+    }
+    say(f, "user", "and now?");
+    double once = time_of_count(f);
+    for (int i = 0; i < 3; i++) {
+        options.n_keep = i == 1 ? N_CTX / 4 : 0;
+        options.template_text = i == 2 ? plain : forgetful;
+        clock_t start = clock();
+        json_t *context = shortened(f, &options, &info);
+        assert_true((double)(clock() - start) < 60 * once);
+        assert_true(info.n_messages > 2900 && n_messages(context) >= 5);
+        assert_true(info.n_prompt > N_CTX / 3); /* half of it was to stay */
+        json_decref(context);
+    }
+    options.n_keep = 1 << 30; /* all stays */
+    clock_t start = clock();
+    expect_failure(f, &options, PITH_ERROR_LIMIT, "do not fit");
+    assert_true((double)(clock() - start) < 60 * once);
+}
+
+/* What is summarised need not be thought about; what the model thinks all the same is no part of
+ * the summary, and stands for it where nothing else is written. */
+static void summaries_are_asked_for_without_a_thought(void **state) {
+    static const char thinks[] =
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if "
+        "add_generation_prompt %}{% if enable_thinking is not defined or enable_thinking %}{{ "
+        "raise_exception('it thinks') }}{% endif %}<assistant><think>{% endif %}{# </think> #}";
+    const fixture *f = *state;
+    pith_conversation_info info;
+    pith_conversation_options options = options_for(thinks);
+    json_object_del(f->context, "add_generation_prompt");
+    talk(f, 14);
+    say(f, "user", "and now?");
+    json_t *context = shortened(f, &options, &info);
+    assert_true(strlen(text_at(context, 1, "content")) > 0);
+    assert_null(json_object_get(context, "enable_thinking"));
     json_decref(context);
 }
 
@@ -280,13 +377,27 @@ static void a_long_last_message_keeps_its_end(void **state) {
     }
 }
 
-static void expect_failure(const fixture *f, const pith_conversation_options *options,
-                           pith_status expected, const char *words) {
-    pith_error error = {0};
-    pith_conversation *shorter = (pith_conversation *)(void *)&error;
-    assert_int_equal(fit(f, options, &shorter, &error), expected);
-    assert_null(shorter);
-    if (!strstr(error.text, words)) fail_msg("'%s' lacks '%s'", error.text, words);
+/* In parts, as clients of the OpenAI API send it. */
+static void a_long_last_message_in_parts_keeps_them(void **state) {
+    const fixture *f = *state;
+    pith_conversation_info info;
+    pith_conversation_options options = options_for(plain);
+    static char words[3000];
+    for (size_t n = 0, i = 0; n + 16 < sizeof words; i++)
+        n += (size_t)snprintf(words + n, sizeof words - n, "word%zu ", i);
+    json_t *parts = json_pack("[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}]", "type", "text", "text", words,
+                              "type", "image", "url", "x", "type", "text", "text", "the end");
+    json_t *message = json_pack("{s:s, s:o}", "role", "user", "content", parts);
+    json_array_append_new(messages_of(f), message);
+    json_t *context = shortened(f, &options, &info);
+    json_t *made =
+        json_object_get(json_array_get(json_object_get(context, "messages"), 0), "content");
+    assert_int_equal(json_array_size(made), 2);
+    assert_true(json_equal(json_array_get(made, 0), json_array_get(parts, 1)));
+    const char *text = json_string_value(json_object_get(json_array_get(made, 1), "text"));
+    assert_memory_equal(text, "Summary of what comes before: ", 30);
+    assert_string_equal(text + strlen(text) - 7, "the end");
+    json_decref(context);
 }
 
 static void what_cannot_fit_is_an_error(void **state) {
@@ -386,10 +497,18 @@ int main(void) {
         cmocka_unit_test_setup_teardown(older_exchanges_become_one, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(what_is_dropped_has_no_summary, open_fixture,
                                         close_fixture),
+        cmocka_unit_test_setup_teardown(system_messages_stay_wherever_they_stand, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(long_conversations_are_counted_a_few_times, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(summaries_are_asked_for_without_a_thought, open_fixture,
+                                        close_fixture),
         cmocka_unit_test_setup_teardown(calls_stay_with_their_results, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(parts_of_a_message_are_read, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(what_tools_take_is_counted, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(a_long_last_message_keeps_its_end, open_fixture,
+                                        close_fixture),
+        cmocka_unit_test_setup_teardown(a_long_last_message_in_parts_keeps_them, open_fixture,
                                         close_fixture),
         cmocka_unit_test_setup_teardown(what_cannot_fit_is_an_error, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(roles_take_turns, open_fixture, close_fixture),
