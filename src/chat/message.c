@@ -75,7 +75,7 @@ struct pith_reply_reader {
     size_t at;                   /* of held: where the part begins */
     size_t name_from, name_size; /* of held */
     pith_object_scan scan;
-    json_t *offered; /* the tools whose calls need no marks; NULL: none */
+    pith_offer offer; /* the tools whose calls need no marks */
     size_t most_calls;
     line_walk lines;
     pith_unmarked_scan unmarked;
@@ -346,7 +346,7 @@ static void take_unmarked(pith_reply_reader *r) {
 
 /* false: more text is needed. */
 static bool read_unmarked(pith_reply_reader *r, bool at_end) {
-    switch (pith_unmarked_next(&r->unmarked, held(r), at_end, r->offered)) {
+    switch (pith_unmarked_next(&r->unmarked, held(r), at_end, &r->offer)) {
     case PITH_UNMARKED_NONE: pass_refused(r); return true;
     case PITH_UNMARKED_WAIT: return false;
     case PITH_UNMARKED_MEMORY:
@@ -361,7 +361,7 @@ static bool read_unmarked(pith_reply_reader *r, bool at_end) {
 /* Text up to what may be a call, with marks or without; false: more text is needed. */
 static bool read_text(pith_reply_reader *r, bool at_end) {
     bool whole;
-    if (r->offered == NULL || r->n_calls >= r->most_calls) {
+    if (r->offer.tools == NULL || r->n_calls >= r->most_calls) {
         if (!read_until(r, &r->content, r->format.marker, at_end)) return false;
         begin_call(r);
         return true;
@@ -489,12 +489,13 @@ pith_status pith_reply_reader_new(const pith_tool_format *format, bool in_though
 }
 
 pith_status pith_reply_reader_offer(pith_reply_reader *reader, pith_span tools_json,
-                                    const char *only, bool parallel, pith_error *error) {
-    json_t *offered;
-    pith_status status = pith_offered_tools(tools_json, only, &offered, error);
+                                    const char *only, bool parallel, pith_call_check check,
+                                    pith_error *error) {
+    json_t *tools;
+    pith_status status = pith_offered_tools(tools_json, only, &tools, error);
     if (status != PITH_OK) return status;
-    json_decref(reader->offered);
-    reader->offered = offered;
+    json_decref(reader->offer.tools);
+    reader->offer = (pith_offer){tools, check};
     reader->most_calls = parallel ? MOST_CALLS : 1;
     return PITH_OK;
 }
@@ -506,7 +507,7 @@ void pith_reply_reader_free(pith_reply_reader *reader) {
         pith_free(reader->calls[i].arguments);
     }
     pith_free(reader->calls);
-    json_decref(reader->offered);
+    json_decref(reader->offer.tools);
     pith_buffer_deinit(&reader->held);
     pith_buffer_deinit(&reader->content);
     pith_buffer_deinit(&reader->reasoning);

@@ -8,16 +8,15 @@
  * Some models were shown one form by their chat template and taught another: Qwen2.5-Coder answers
  * so at every size. What counts begins a line, has these two keys alone with the name in front, and
  * fills its line to the end; the name is one that was offered; the arguments are an object that has
- * every required key and, where the schema lists all keys, no other. Values are not checked: a tool
- * that gets a wrong one can say so, a call left in the text ends the talk. A "strict" tool promises
- * values as well, and is not called so. What closes a fence or tag may be missing, or be another
- * tag.
+ * every required key and, where the schema lists all keys, no other, and that is valid by the
+ * schema (pith_call_check); {} where there is none. Of a schema by which values cannot be checked
+ * the keys have to do: a tool that gets a wrong value can say so, a call left in the text ends the
+ * talk. A "strict" tool promises values as well, and is then not called so. What closes a fence or
+ * tag may be missing, or be another tag.
  *
  * A look stops at the first sign that decides, so text that is no call is held back for as long as
  * its head is open, and what begins as a call until its object ends. Read next: message.c. */
 #include "chat/unmarked_call.h"
-
-#include "chat/chat.h"
 
 #include <string.h>
 
@@ -34,15 +33,12 @@ static bool is_space(char c) {
 
 /* ---- what was offered ---- */
 
-static pith_status add_tool(json_t *offered, const json_t *tool, const char *only) {
+static pith_status add_tool(json_t *offered, json_t *tool, const char *only) {
     json_t *function = json_object_get(tool, "function");
-    const json_t *source = function ? function : tool;
+    json_t *source = function ? function : tool;
     const char *name = json_string_value(json_object_get(source, "name"));
-    json_t *schema = json_object_get(source, "parameters");
-    if (json_is_true(json_object_get(source, "strict"))) return PITH_OK;
     if (name == NULL || *name == 0 || (only != NULL && strcmp(only, name) != 0)) return PITH_OK;
-    json_t *value = schema ? json_incref(schema) : json_null();
-    return json_object_set_new(offered, name, value) == 0 ? PITH_OK : PITH_ERROR_MEMORY;
+    return json_object_set(offered, name, source) == 0 ? PITH_OK : PITH_ERROR_MEMORY;
 }
 
 pith_status pith_offered_tools(pith_span tools_json, const char *only, json_t **out,
@@ -79,7 +75,7 @@ static bool lists_all_keys(const json_t *schema) {
     return more == NULL || json_is_false(more);
 }
 
-static bool fits(const json_t *schema, json_t *arguments) {
+static bool has_its_keys(const json_t *schema, json_t *arguments) {
     const json_t *required = json_object_get(schema, "required");
     const json_t *properties = json_object_get(schema, "properties");
     const char *key;
@@ -94,6 +90,20 @@ static bool fits(const json_t *schema, json_t *arguments) {
         if (json_object_get(properties, key) == NULL) return false;
     }
     return true;
+}
+
+/* PITH_OK, PITH_ERROR_FORMAT or PITH_ERROR_MEMORY. text: of the arguments. */
+static pith_status fits(const pith_offer *offer, const char *name, json_t *arguments,
+                        pith_span text) {
+    const json_t *tool = json_object_get(offer->tools, name);
+    json_t *schema = json_object_get(tool, "parameters");
+    pith_status status = PITH_ERROR_UNSUPPORTED;
+    if (schema == NULL || json_is_null(schema))
+        return json_object_size(arguments) == 0 ? PITH_OK : PITH_ERROR_FORMAT;
+    if (!has_its_keys(schema, arguments)) return PITH_ERROR_FORMAT;
+    if (offer->check.ask != NULL) status = offer->check.ask(offer->check.user, schema, text);
+    if (status != PITH_ERROR_UNSUPPORTED) return status;
+    return json_is_true(json_object_get(tool, "strict")) ? PITH_ERROR_FORMAT : PITH_OK;
 }
 
 /* ---- pieces ---- */
@@ -184,20 +194,22 @@ static pith_match match_head(pith_span text, json_t *offered, size_t at, const c
 }
 
 /* The object that has been found; PITH_ERROR_FORMAT: it is no call that fits. */
-static pith_status read_object(pith_unmarked_scan *s, pith_span text, json_t *offered) {
-    static const char *const keys[] = {"arguments", "parameters"};
+static pith_status read_object(pith_unmarked_scan *s, pith_span text, const pith_offer *offer) {
     const pith_span object = {text.data + s->object.begin, s->object.at - s->object.begin};
     json_t *call = NULL;
-    bool good = false;
     pith_status status = pith_json_parse(object, &call, NULL);
     if (status != PITH_OK) return status;
-    for (size_t i = 0; i < 2 && !good && json_object_size(call) == 2; i++) {
-        json_t *arguments = json_object_get(call, keys[i]);
-        good = json_is_object(arguments) && fits(json_object_get(offered, s->name), arguments);
-        if (good) s->arguments = pith_object_member(object, keys[i]);
+    const char *name = json_string_value(json_object_get(call, "name")); /* if twice: the last */
+    const char *key = json_object_get(call, "arguments") ? "arguments" : "parameters";
+    json_t *arguments = json_object_get(call, key);
+    status = PITH_ERROR_FORMAT;
+    if (json_object_size(call) == 2 && json_is_object(arguments) && name != NULL &&
+        strcmp(name, s->name) == 0) {
+        s->arguments = pith_object_member(object, key);
+        status = fits(offer, s->name, arguments, s->arguments);
     }
     json_decref(call);
-    return good ? PITH_OK : PITH_ERROR_FORMAT;
+    return status;
 }
 
 /* Nothing but what closes a wrap or a list, or goes on in one, stands behind an object. */
@@ -256,8 +268,8 @@ static pith_match pass_list(pith_unmarked_scan *s, pith_span text) {
     return match;
 }
 
-static pith_match pass_head(pith_unmarked_scan *s, pith_span text, json_t *offered) {
-    pith_match match = match_head(text, offered, s->at, &s->name);
+static pith_match pass_head(pith_unmarked_scan *s, pith_span text, json_t *tools) {
+    pith_match match = match_head(text, tools, s->at, &s->name);
     if (match == PITH_MATCH_YES) {
         s->object = (pith_object_scan){.begin = s->at, .at = s->at};
         s->part = PITH_UNMARKED_OBJECT;
@@ -273,11 +285,11 @@ static pith_match pass_object(pith_unmarked_scan *s, pith_span text) {
 
 /* The object is whole: a call, where it fits and its line ends. */
 static pith_unmarked_found take_object(pith_unmarked_scan *s, pith_span text, bool at_end,
-                                       json_t *offered) {
+                                       const pith_offer *offer) {
     pith_match match = match_line_end(s, text, at_end);
     if (match == PITH_MATCH_WAIT) return PITH_UNMARKED_WAIT;
     if (match == PITH_MATCH_NO || s->n_calls >= s->most_calls) return give_up(s);
-    pith_status status = read_object(s, text, offered);
+    pith_status status = read_object(s, text, offer);
     if (status != PITH_OK) return status == PITH_ERROR_MEMORY ? PITH_UNMARKED_MEMORY : give_up(s);
     s->at = s->object.at;
     s->n_calls++;
@@ -286,7 +298,7 @@ static pith_unmarked_found take_object(pith_unmarked_scan *s, pith_span text, bo
 }
 
 pith_unmarked_found pith_unmarked_next(pith_unmarked_scan *scan, pith_span text, bool at_end,
-                                       json_t *offered) {
+                                       const pith_offer *offer) {
     for (;;) {
         pith_match match = PITH_MATCH_YES;
         switch (scan->part) {
@@ -295,9 +307,9 @@ pith_unmarked_found pith_unmarked_next(pith_unmarked_scan *scan, pith_span text,
             if (match == PITH_MATCH_YES) scan->part = PITH_UNMARKED_LIST;
             break;
         case PITH_UNMARKED_LIST: match = pass_list(scan, text); break;
-        case PITH_UNMARKED_HEAD: match = pass_head(scan, text, offered); break;
+        case PITH_UNMARKED_HEAD: match = pass_head(scan, text, offer->tools); break;
         case PITH_UNMARKED_OBJECT: match = pass_object(scan, text); break;
-        case PITH_UNMARKED_LINE_END: return take_object(scan, text, at_end, offered);
+        case PITH_UNMARKED_LINE_END: return take_object(scan, text, at_end, offer);
         case PITH_UNMARKED_BEHIND: match = pass_behind(scan, text); break;
         case PITH_UNMARKED_CLOSING:
             match = match_closing(scan, text);
