@@ -629,8 +629,9 @@ typedef struct pith_tool_options {
      * one of its tools then counts without the marks of the format, too, as some models write it:
      * {"name": "f", "arguments": {...}} that begins a line, alone, in a list, in a fence (```json)
      * or in tags (<tools>), where "arguments" (or "parameters") has every required key and no
-     * unknown one. Values are not checked, so tools with "strict": true are left out. Not with
-     * NONE, nor with a content_schema. */
+     * unknown one, and is valid by the tool's schema. Of a schema by which values cannot be checked
+     * the keys decide, but tools with "strict": true are then not called so. Not with NONE, nor
+     * with a content_schema. */
     const char *tools_json;
     size_t tools_json_size;
 } pith_tool_options;

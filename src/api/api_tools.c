@@ -7,6 +7,7 @@
  * sees those alone that belong to its format. Forms and grammars are src/sample's, messages
  * src/chat's. */
 #include "api/api_argument.h"
+#include "api/api_call_check.h"
 #include "api/api_text.h"
 #include "base/memory.h"
 #include "chat/chat.h"
@@ -94,6 +95,7 @@ struct pith_message {
     const pith_model *model;
     pith_tool_format format;
     pith_reply_reader *reader;
+    pith_call_schemas schemas; /* of the tools that the reader asked of */
     pith_buffer marks; /* the format's strings, owned: they outlive the options; each ends with 0 */
 };
 
@@ -120,7 +122,9 @@ static pith_status offer(pith_message *message, const pith_tool_options *options
     bool counts = options->choice != PITH_TOOLS_NONE && !options->content_schema;
     if (!options->tools_json || !counts) return PITH_OK;
     const pith_span tools = {options->tools_json, options->tools_json_size};
-    return pith_reply_reader_offer(message->reader, tools, options->only, options->parallel, error);
+    const pith_call_check check = {&message->schemas, pith_call_schemas_ask};
+    return pith_reply_reader_offer(message->reader, tools, options->only, options->parallel, check,
+                                   error);
 }
 
 pith_status pith_message_new(const pith_model *model, const pith_tool_options *options,
@@ -151,6 +155,7 @@ pith_status pith_message_new(const pith_model *model, const pith_tool_options *o
 void pith_message_free(pith_message *message) {
     if (!message) return;
     pith_reply_reader_free(message->reader);
+    pith_call_schemas_deinit(&message->schemas);
     pith_buffer_deinit(&message->marks);
     pith_free(message);
 }

@@ -70,11 +70,22 @@ typedef struct pith_reply_reader pith_reply_reader;
 pith_status pith_reply_reader_new(const pith_tool_format *format, bool in_thought,
                                   pith_reply_reader **out, pith_error *error);
 void pith_reply_reader_free(pith_reply_reader *reader); /* NULL is allowed */
+/* Asked whether the arguments of a call are valid by the schema of its tool: PITH_OK, or
+ * PITH_ERROR_FORMAT: they are not, PITH_ERROR_UNSUPPORTED: that cannot be told of this schema,
+ * PITH_ERROR_MEMORY. `parameters` stays what it is as long as the reader lives, so an answer may
+ * keep what it has made of it. */
+typedef struct pith_call_check {
+    void *user;
+    pith_status (*ask)(void *user, json_t *parameters, pith_span arguments);
+} pith_call_check;
+
 /* Before the first push: calls of these tools (a list as in an OpenAI request; of `only` alone
- * where it is not NULL) count without the format's marks, too (unmarked_call.c). Not `parallel`:
- * there is one call at most, what follows is content. */
+ * where it is not NULL) count without the format's marks, too, where their arguments fit
+ * (unmarked_call.c). Not `parallel`: there is one call at most, what follows is content. check.ask
+ * NULL: no schema can be told of. */
 pith_status pith_reply_reader_offer(pith_reply_reader *reader, pith_span tools_json,
-                                    const char *only, bool parallel, pith_error *error);
+                                    const char *only, bool parallel, pith_call_check check,
+                                    pith_error *error);
 /* More of the reply; at_end: there is no more. */
 pith_status pith_reply_reader_push(pith_reply_reader *reader, pith_span text, bool at_end,
                                    pith_error *error);

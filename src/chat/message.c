@@ -77,8 +77,8 @@ struct pith_reply_reader {
     size_t at;                   /* of held: where the part begins */
     size_t name_from, name_size; /* of held */
     pith_object_scan scan;
-    size_t refused;  /* bytes of objects that were no calls: looked at once more */
-    json_t *offered; /* the tools whose calls need no marks; NULL: none */
+    size_t refused;   /* bytes of objects that were no calls: looked at once more */
+    pith_offer offer; /* the tools whose calls need no marks */
     size_t most_calls;
     line_walk lines;
     pith_unmarked_scan unmarked;
@@ -287,7 +287,7 @@ static void begin_unmarked(pith_reply_reader *r) {
 static void refuse_mark(pith_reply_reader *r) {
     const size_t size = strlen(r->format.marker);
     bool begins_line = r->lines.place == LINE_BEGIN && !r->lines.in_fence;
-    if (r->offered != NULL && r->n_calls < r->most_calls && begins_line && size > 0) {
+    if (r->offer.tools != NULL && r->n_calls < r->most_calls && begins_line && size > 0) {
         begin_unmarked(r);
         return;
     }
@@ -379,7 +379,7 @@ static void take_unmarked(pith_reply_reader *r) {
 
 /* false: more text is needed. */
 static bool read_unmarked(pith_reply_reader *r, bool at_end) {
-    switch (pith_unmarked_next(&r->unmarked, held(r), at_end, r->offered)) {
+    switch (pith_unmarked_next(&r->unmarked, held(r), at_end, &r->offer)) {
     case PITH_UNMARKED_NONE: pass_refused(r); return true;
     case PITH_UNMARKED_WAIT: return false;
     case PITH_UNMARKED_MEMORY:
@@ -397,7 +397,7 @@ static bool read_text(pith_reply_reader *r, bool at_end) {
         give(r, &r->content, r->held.size);
         return false;
     }
-    if (r->offered == NULL || r->n_calls >= r->most_calls) {
+    if (r->offer.tools == NULL || r->n_calls >= r->most_calls) {
         if (!read_until(r, &r->content, r->format.marker, at_end)) return false;
         begin_call(r);
         return true;
@@ -519,12 +519,13 @@ pith_status pith_reply_reader_new(const pith_tool_format *format, bool in_though
 }
 
 pith_status pith_reply_reader_offer(pith_reply_reader *reader, pith_span tools_json,
-                                    const char *only, bool parallel, pith_error *error) {
-    json_t *offered;
-    pith_status status = pith_offered_tools(tools_json, only, &offered, error);
+                                    const char *only, bool parallel, pith_call_check check,
+                                    pith_error *error) {
+    json_t *tools;
+    pith_status status = pith_offered_tools(tools_json, only, &tools, error);
     if (status != PITH_OK) return status;
-    json_decref(reader->offered);
-    reader->offered = offered;
+    json_decref(reader->offer.tools);
+    reader->offer = (pith_offer){tools, check};
     reader->most_calls = parallel ? MOST_CALLS : 1;
     return PITH_OK;
 }
@@ -536,7 +537,7 @@ void pith_reply_reader_free(pith_reply_reader *reader) {
         pith_free(reader->calls[i].arguments);
     }
     pith_free(reader->calls);
-    json_decref(reader->offered);
+    json_decref(reader->offer.tools);
     pith_buffer_deinit(&reader->held);
     pith_buffer_deinit(&reader->content);
     pith_buffer_deinit(&reader->reasoning);

@@ -8,16 +8,15 @@
  * Some models were shown one form by their chat template and taught another: Qwen2.5-Coder answers
  * so at every size. What counts begins a line, has these two keys alone with the name in front, and
  * fills its line to the end; the name is one that was offered; the arguments are an object that has
- * every required key and, where the schema lists all keys, no other. Values are not checked: a tool
- * that gets a wrong one can say so, a call left in the text ends the talk. A "strict" tool promises
- * values as well, and is not called so. What closes a fence or tag may be missing, or be another
- * tag.
+ * every required key and, where the schema lists all keys, no other, and that is valid by the
+ * schema (pith_call_check); {} where there is none. Of a schema by which values cannot be checked
+ * the keys have to do: a tool that gets a wrong value can say so, a call left in the text ends the
+ * talk. A "strict" tool promises values as well, and is then not called so. What closes a fence or
+ * tag may be missing, or be another tag.
  *
  * A look stops at the first sign that decides, so text that is no call is held back for as long as
  * its head is open, and what begins as a call until its object ends. Read next: message.c. */
 #include "chat/unmarked_call.h"
-
-#include "chat/chat.h"
 
 #include <string.h>
 
@@ -28,21 +27,14 @@ static const char *const tag_words[] = {"tools",    "tool",          "tool_call"
                                         "function", "function_call", "function-call"};
 enum { N_TAG_WORDS = sizeof tag_words / sizeof *tag_words };
 
-static bool is_space(char c) {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 /* ---- what was offered ---- */
 
-static pith_status add_tool(json_t *offered, const json_t *tool, const char *only) {
+static pith_status add_tool(json_t *offered, json_t *tool, const char *only) {
     json_t *function = json_object_get(tool, "function");
-    const json_t *source = function ? function : tool;
+    json_t *source = function ? function : tool;
     const char *name = json_string_value(json_object_get(source, "name"));
-    json_t *schema = json_object_get(source, "parameters");
-    if (json_is_true(json_object_get(source, "strict"))) return PITH_OK;
     if (name == NULL || *name == 0 || (only != NULL && strcmp(only, name) != 0)) return PITH_OK;
-    json_t *value = schema ? json_incref(schema) : json_null();
-    return json_object_set_new(offered, name, value) == 0 ? PITH_OK : PITH_ERROR_MEMORY;
+    return json_object_set(offered, name, source) == 0 ? PITH_OK : PITH_ERROR_MEMORY;
 }
 
 pith_status pith_offered_tools(pith_span tools_json, const char *only, json_t **out,
@@ -79,7 +71,7 @@ static bool lists_all_keys(const json_t *schema) {
     return more == NULL || json_is_false(more);
 }
 
-static bool fits(const json_t *schema, json_t *arguments) {
+static bool has_its_keys(const json_t *schema, json_t *arguments) {
     const json_t *required = json_object_get(schema, "required");
     const json_t *properties = json_object_get(schema, "properties");
     const char *key;
@@ -94,6 +86,20 @@ static bool fits(const json_t *schema, json_t *arguments) {
         if (json_object_get(properties, key) == NULL) return false;
     }
     return true;
+}
+
+/* PITH_OK, PITH_ERROR_FORMAT or PITH_ERROR_MEMORY. text: of the arguments. */
+static pith_status fits(const pith_offer *offer, const char *name, json_t *arguments,
+                        pith_span text) {
+    const json_t *tool = json_object_get(offer->tools, name);
+    json_t *schema = json_object_get(tool, "parameters");
+    pith_status status = PITH_ERROR_UNSUPPORTED;
+    if (schema == NULL || json_is_null(schema))
+        return json_object_size(arguments) == 0 ? PITH_OK : PITH_ERROR_FORMAT;
+    if (!has_its_keys(schema, arguments)) return PITH_ERROR_FORMAT;
+    if (offer->check.ask != NULL) status = offer->check.ask(offer->check.user, schema, text);
+    if (status != PITH_ERROR_UNSUPPORTED) return status;
+    return json_is_true(json_object_get(tool, "strict")) ? PITH_ERROR_FORMAT : PITH_OK;
 }
 
 /* ---- pieces ---- */
@@ -129,7 +135,7 @@ static pith_match match_one(pith_span text, const char *before, const char *cons
 /* Passes space, at most MOST_SPACE signs of it. WAIT: the text ends there. */
 static pith_match pass_space(pith_span text, size_t *at) {
     const size_t from = *at;
-    while (*at < text.size && is_space(text.data[*at])) {
+    while (*at < text.size && pith_is_json_space(text.data[*at])) {
         if (*at - from == MOST_SPACE) return PITH_MATCH_NO;
         ++*at;
     }
@@ -184,27 +190,31 @@ static pith_match match_head(pith_span text, json_t *offered, size_t at, const c
 }
 
 /* The object that has been found; PITH_ERROR_FORMAT: it is no call that fits. */
-static pith_status read_object(pith_unmarked_scan *s, pith_span text, json_t *offered) {
-    static const char *const keys[] = {"arguments", "parameters"};
+static pith_status read_object(pith_unmarked_scan *s, pith_span text, const pith_offer *offer) {
     const pith_span object = {text.data + s->object.begin, s->object.at - s->object.begin};
     json_t *call = NULL;
-    bool good = false;
     pith_status status = pith_json_parse(object, &call, NULL);
     if (status != PITH_OK) return status;
-    for (size_t i = 0; i < 2 && !good && json_object_size(call) == 2; i++) {
-        json_t *arguments = json_object_get(call, keys[i]);
-        good = json_is_object(arguments) && fits(json_object_get(offered, s->name), arguments);
-        if (good) s->arguments = pith_object_member(object, keys[i]);
+    const char *name = json_string_value(json_object_get(call, "name")); /* if twice: the last */
+    const char *key = json_object_get(call, "arguments") ? "arguments" : "parameters";
+    json_t *arguments = json_object_get(call, key);
+    status = PITH_ERROR_FORMAT;
+    if (json_object_size(call) == 2 && json_is_object(arguments) && name != NULL &&
+        strcmp(name, s->name) == 0) {
+        s->arguments = pith_object_member(object, key);
+        status = fits(offer, s->name, arguments, s->arguments);
     }
     json_decref(call);
-    return good ? PITH_OK : PITH_ERROR_FORMAT;
+    return status;
 }
 
 /* Nothing but what closes a wrap or a list, or goes on in one, stands behind an object. */
 static pith_match match_line_end(const pith_unmarked_scan *s, pith_span text, bool at_end) {
     const char *allowed = s->in_list ? "\n,]" : s->wrap == PITH_UNMARKED_BARE ? "\n" : "\n`<";
     size_t at = s->object.at, most = at + MOST_SPACE;
-    while (at < text.size && at < most && is_space(text.data[at]) && text.data[at] != '\n') at++;
+    while (at < text.size && at < most && pith_is_json_space(text.data[at]) &&
+           text.data[at] != '\n')
+        at++;
     if (at == text.size) return at_end ? PITH_MATCH_YES : PITH_MATCH_WAIT;
     bool is_allowed = text.data[at] != 0 && strchr(allowed, text.data[at]) != NULL;
     return is_allowed ? PITH_MATCH_YES : PITH_MATCH_NO;
@@ -212,7 +222,7 @@ static pith_match match_line_end(const pith_unmarked_scan *s, pith_span text, bo
 
 /* Behind a call: does another one follow? It decides where the scan goes on. */
 static pith_match pass_behind(pith_unmarked_scan *s, pith_span text) {
-    while (s->at < text.size && is_space(text.data[s->at])) s->at++;
+    while (s->at < text.size && pith_is_json_space(text.data[s->at])) s->at++;
     if (s->at == text.size) return PITH_MATCH_WAIT;
     char c = text.data[s->at];
     s->part = PITH_UNMARKED_CLOSING;
@@ -233,7 +243,7 @@ static pith_match match_end_tag(pith_span text, size_t *at) {
 /* What closes the wrap, where it is there. */
 static pith_match match_closing(pith_unmarked_scan *s, pith_span text) {
     if (s->wrap == PITH_UNMARKED_BARE) return PITH_MATCH_NO;
-    while (s->at < text.size && is_space(text.data[s->at])) s->at++;
+    while (s->at < text.size && pith_is_json_space(text.data[s->at])) s->at++;
     pith_match match = s->wrap == PITH_UNMARKED_FENCE ? match_word(text, "```", &s->at)
                                                       : match_end_tag(text, &s->at);
     s->is_closed = match == PITH_MATCH_YES;
@@ -256,8 +266,8 @@ static pith_match pass_list(pith_unmarked_scan *s, pith_span text) {
     return match;
 }
 
-static pith_match pass_head(pith_unmarked_scan *s, pith_span text, json_t *offered) {
-    pith_match match = match_head(text, offered, s->at, &s->name);
+static pith_match pass_head(pith_unmarked_scan *s, pith_span text, json_t *tools) {
+    pith_match match = match_head(text, tools, s->at, &s->name);
     if (match == PITH_MATCH_YES) {
         s->object = (pith_object_scan){.begin = s->at, .at = s->at};
         s->part = PITH_UNMARKED_OBJECT;
@@ -273,11 +283,11 @@ static pith_match pass_object(pith_unmarked_scan *s, pith_span text) {
 
 /* The object is whole: a call, where it fits and its line ends. */
 static pith_unmarked_found take_object(pith_unmarked_scan *s, pith_span text, bool at_end,
-                                       json_t *offered) {
+                                       const pith_offer *offer) {
     pith_match match = match_line_end(s, text, at_end);
     if (match == PITH_MATCH_WAIT) return PITH_UNMARKED_WAIT;
     if (match == PITH_MATCH_NO || s->n_calls >= s->most_calls) return give_up(s);
-    pith_status status = read_object(s, text, offered);
+    pith_status status = read_object(s, text, offer);
     if (status != PITH_OK) return status == PITH_ERROR_MEMORY ? PITH_UNMARKED_MEMORY : give_up(s);
     s->at = s->object.at;
     s->n_calls++;
@@ -286,7 +296,7 @@ static pith_unmarked_found take_object(pith_unmarked_scan *s, pith_span text, bo
 }
 
 pith_unmarked_found pith_unmarked_next(pith_unmarked_scan *scan, pith_span text, bool at_end,
-                                       json_t *offered) {
+                                       const pith_offer *offer) {
     for (;;) {
         pith_match match = PITH_MATCH_YES;
         switch (scan->part) {
@@ -295,9 +305,9 @@ pith_unmarked_found pith_unmarked_next(pith_unmarked_scan *scan, pith_span text,
             if (match == PITH_MATCH_YES) scan->part = PITH_UNMARKED_LIST;
             break;
         case PITH_UNMARKED_LIST: match = pass_list(scan, text); break;
-        case PITH_UNMARKED_HEAD: match = pass_head(scan, text, offered); break;
+        case PITH_UNMARKED_HEAD: match = pass_head(scan, text, offer->tools); break;
         case PITH_UNMARKED_OBJECT: match = pass_object(scan, text); break;
-        case PITH_UNMARKED_LINE_END: return take_object(scan, text, at_end, offered);
+        case PITH_UNMARKED_LINE_END: return take_object(scan, text, at_end, offer);
         case PITH_UNMARKED_BEHIND: match = pass_behind(scan, text); break;
         case PITH_UNMARKED_CLOSING:
             match = match_closing(scan, text);

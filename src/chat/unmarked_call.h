@@ -3,13 +3,19 @@
 #ifndef PITH_CHAT_UNMARKED_CALL_H
 #define PITH_CHAT_UNMARKED_CALL_H
 
+#include "chat/chat.h"
 #include "chat/tool_call.h"
 
 #include <jansson.h>
 
-/* The tools of a list as in an OpenAI request, of `only` alone where it is not NULL, without those
- * that are "strict": an object {name: schema of its arguments, or null}, to be released with
- * json_decref. */
+/* What may be called. */
+typedef struct pith_offer {
+    json_t *tools; /* {name: {"name", "parameters", "strict", ...}}; NULL: nothing */
+    pith_call_check check;
+} pith_offer;
+
+/* The tools of a list as in an OpenAI request, of `only` alone where it is not NULL, as in
+ * pith_offer; to be released with json_decref. */
 pith_status pith_offered_tools(pith_span tools_json, const char *only, json_t **out,
                                pith_error *error);
 
@@ -54,6 +60,6 @@ typedef struct pith_unmarked_scan {
 
 /* Goes on behind what the last look told. at_end: there is no more text. */
 pith_unmarked_found pith_unmarked_next(pith_unmarked_scan *scan, pith_span text, bool at_end,
-                                       json_t *offered);
+                                       const pith_offer *offer);
 
 #endif

@@ -120,6 +120,19 @@ void pith_tool_format_thought(const char *template_text, pith_tool_format *forma
 pith_grammar *pith_grammar_share(const pith_grammar *grammar); /* one more owner */
 void pith_grammar_drop(pith_grammar *grammar);                 /* NULL is allowed */
 
+/* ---- Texts that no grammar held to their schema (schema_check.c) ---- */
+
+typedef struct pith_schema_check pith_schema_check;
+struct json_t; /* of jansson */
+/* Shares the schema, which must not change. Refused by its path: what no value can be checked by,
+ * as for a grammar; and more can be checked than written. */
+pith_status pith_schema_check_new(struct json_t *schema, pith_schema_check **out,
+                                  pith_error *error);
+void pith_schema_check_free(pith_schema_check *check); /* NULL is allowed */
+/* PITH_OK, or PITH_ERROR_MEMORY. Not valid is also what is no JSON, has a key twice in an object,
+ * or is beyond the limits of schemas (size, depth, work). */
+pith_status pith_schema_check_text(pith_schema_check *check, pith_span text, bool *valid);
+
 /* ---- The vocabulary as a trie ---- */
 
 typedef struct pith_token_trie pith_token_trie;

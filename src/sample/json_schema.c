@@ -27,7 +27,8 @@ static bool compile(pith_schema *schema, bool object, pith_grammar_node *out) {
 
 pith_grammar_node pith_schema_part(pith_json_text *text, json_t *json, bool object,
                                    const char *place, pith_error *error) {
-    pith_schema schema = {.text = text, .listed = PITH_SCHEMA_NONE};
+    pith_schema schema = {
+        .text = text, .listed = PITH_SCHEMA_NONE, .step_limit = PITH_SCHEMA_MAX_STEPS};
     pith_grammar_node node = 0;
     bool good =
         pith_schema_tree_init(&schema.tree, json, place, error) && compile(&schema, object, &node);

@@ -134,9 +134,9 @@ typedef struct pith_schema {
     uint32_t n_named; /* shapes for which the sets of what they are against are there */
     uint32_t *queue;  /* [n_queue] sets whose rules are to be written, in turn */
     uint32_t n_queue, queue_capacity;
-    uint64_t steps;
-    uint32_t depth;  /* of pith_schema_validate in itself */
-    uint32_t listed; /* the value to be checked comes from the enum of this node */
+    uint64_t steps, step_limit; /* of pith_schema_work */
+    uint32_t depth;             /* of pith_schema_validate in itself */
+    uint32_t listed;            /* the value to be checked comes from the enum of this node */
 } pith_schema;
 
 /* ---- json_schema_set.c: what the others are made of ---- */
@@ -154,6 +154,8 @@ bool pith_schema_set_is_false(const pith_schema *schema, uint32_t set);
 /* Of the keyword `pattern`, a key of `patternProperties`, or a format. */
 uint32_t pith_schema_pattern_of(pith_schema *schema, uint32_t node, pith_schema_word word,
                                 pith_span text);
+/* What the next one needs, once; it makes it where it is missing. */
+bool pith_schema_make_automaton(pith_schema *schema, uint32_t pattern);
 /* Does the string match? */
 bool pith_schema_matches(pith_schema *schema, uint32_t pattern, pith_span string, bool *matches);
 

@@ -37,7 +37,7 @@ void pith_schema_deinit(pith_schema *schema) {
 
 bool pith_schema_work(pith_schema *schema, uint64_t steps) {
     schema->steps += steps;
-    return schema->steps <= PITH_SCHEMA_MAX_STEPS ||
+    return schema->steps <= schema->step_limit ||
            pith_schema_fail(&schema->tree, PITH_ERROR_LIMIT, 0, PITH_WORD_NONE,
                             "its alternatives take too long to work out");
 }
@@ -179,23 +179,27 @@ uint32_t pith_schema_pattern_of(pith_schema *schema, uint32_t node, pith_schema_
     return schema->n_patterns++;
 }
 
-bool pith_schema_matches(pith_schema *schema, uint32_t pattern, pith_span string, bool *matches) {
+bool pith_schema_make_automaton(pith_schema *schema, uint32_t pattern) {
     pith_schema_pattern *p = &schema->patterns[pattern];
-    if (!p->has_automaton) {
-        const pith_regex *regex = &p->regex;
-        pith_error reason = {0};
-        pith_status status = pith_alphabet_of(&regex, 1, &p->alphabet, &reason);
-        if (status == PITH_OK) {
-            status = pith_automaton_of(regex, &p->alphabet, p->word != PITH_WORD_FORMAT,
-                                       &p->automaton, &reason);
-        }
-        if (status == PITH_ERROR_MEMORY) return pith_schema_fail_memory(&schema->tree);
-        if (status != PITH_OK) {
-            return pith_schema_fail(&schema->tree, status, p->node, p->word, reason.text);
-        }
-        p->has_automaton = true;
-        if (!pith_schema_work(schema, p->automaton.steps / 8)) return false;
+    if (p->has_automaton) return true;
+    const pith_regex *regex = &p->regex;
+    pith_error reason = {0};
+    pith_status status = pith_alphabet_of(&regex, 1, &p->alphabet, &reason);
+    if (status == PITH_OK) {
+        status = pith_automaton_of(regex, &p->alphabet, p->word != PITH_WORD_FORMAT, &p->automaton,
+                                   &reason);
     }
+    if (status == PITH_ERROR_MEMORY) return pith_schema_fail_memory(&schema->tree);
+    if (status != PITH_OK) {
+        return pith_schema_fail(&schema->tree, status, p->node, p->word, reason.text);
+    }
+    p->has_automaton = true;
+    return pith_schema_work(schema, p->automaton.steps / 8);
+}
+
+bool pith_schema_matches(pith_schema *schema, uint32_t pattern, pith_span string, bool *matches) {
+    const pith_schema_pattern *p = &schema->patterns[pattern];
+    if (!pith_schema_make_automaton(schema, pattern)) return false;
     *matches = pith_automaton_accepts(&p->automaton, &p->alphabet, string);
     return pith_schema_work(schema, string.size + 1);
 }

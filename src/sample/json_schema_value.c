@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Is a given value valid? Asked for the values of enum and const, for keys (propertyNames) and for
- * what an alternative must not satisfy, so that those keywords work next to all others.
+ * what an alternative must not satisfy, so that those keywords work next to all others; and of
+ * values that come from elsewhere (schema_check.c).
  *
  * This is the plain reading of JSON schema: every keyword is checked on the value. It recurses, at
- * most PITH_SCHEMA_MAX_NESTING deep; values come from the schema's own text, whose depth is limited
- * too. Numbers are compared by value, strings by code points.
+ * most PITH_SCHEMA_MAX_NESTING deep; values were read with the limits of schemas
+ * (pith_schema_read), so their depth is limited too. What it looks at is counted as work. Numbers
+ * are compared by value, strings by code points.
  */
 #include "sample/json_schema.h"
 
@@ -26,25 +28,32 @@ uint8_t pith_schema_kind_of(const json_t *value) {
     }
 }
 
-/* Recursive, at most as deep as the schema's text. */
-bool pith_schema_equal(const json_t *a, const json_t *b) {
+/* Recursive, at most as deep as the values. Adds to *steps what it looked at. */
+static bool equal(const json_t *a, const json_t *b, uint64_t *steps) {
+    ++*steps;
     if (json_is_number(a) && json_is_number(b)) return pith_json_compare_numbers(a, b) == 0;
     if (json_typeof(a) != json_typeof(b)) return false;
     if (json_is_array(a)) {
         bool same = json_array_size(a) == json_array_size(b);
         for (size_t i = 0; same && i < json_array_size(a); i++) {
-            same = pith_schema_equal(json_array_get(a, i), json_array_get(b, i));
+            same = equal(json_array_get(a, i), json_array_get(b, i), steps);
         }
         return same;
     }
+    if (json_is_string(a)) *steps += json_string_length(a) / 64;
     if (!json_is_object(a)) return json_equal(a, b);
     json_t *object = (json_t *)(uintptr_t)a; /* its iterators want no const */
     bool same = json_object_size(a) == json_object_size(b);
     for (void *at = json_object_iter(object); same && at; at = json_object_iter_next(object, at)) {
         const json_t *other = json_object_get(b, json_object_iter_key(at));
-        same = other != NULL && pith_schema_equal(json_object_iter_value(at), other);
+        same = other != NULL && equal(json_object_iter_value(at), other, steps);
     }
     return same;
+}
+
+bool pith_schema_equal(const json_t *a, const json_t *b) {
+    uint64_t steps = 0;
+    return equal(a, b, &steps);
 }
 
 /* One value against one keyword of one schema. */
@@ -61,11 +70,21 @@ static bool refuse(const check *c, const char *why) {
 
 /* ---- simple values ---- */
 
-static bool is_listed(const json_t *list, const json_t *value) {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (pith_schema_equal(json_array_get(list, i), value)) return true;
+/* Is the value among the first n of a list? */
+static bool check_listed(const check *c, const json_t *list, size_t n, const json_t *value,
+                         bool *listed) {
+    uint64_t steps = 0;
+    *listed = false;
+    for (size_t i = 0; i < n && !*listed; i++) {
+        *listed = equal(json_array_get(list, i), value, &steps);
     }
-    return false;
+    return pith_schema_work(c->schema, steps);
+}
+
+static bool check_equal(const check *c, bool *valid) {
+    uint64_t steps = 0;
+    *valid = equal(c->entry.value, c->value, &steps);
+    return pith_schema_work(c->schema, steps);
 }
 
 static bool is_multiple(const json_t *value, const json_t *factor) {
@@ -74,6 +93,14 @@ static bool is_multiple(const json_t *value, const json_t *factor) {
     }
     double quotient = json_number_value(value) / json_number_value(factor);
     return fabs(quotient - floor(quotient + 0.5)) <= 1e-9 * fabs(quotient);
+}
+
+/* Is the number within those of `bits` bits? Of 0 bits: any is. */
+static bool fits_bits(const json_t *value, int bits) {
+    double number = json_number_value(value);
+    if (bits == 32) return number >= -2147483648.0 && number <= 2147483647.0;
+    if (bits != 64 || json_is_integer(value)) return true;
+    return number >= -9223372036854775808.0 && number < 9223372036854775808.0;
 }
 
 static bool check_number(const check *c, bool *valid) {
@@ -89,32 +116,34 @@ static bool check_number(const check *c, bool *valid) {
         break;
     case PITH_WORD_MULTIPLE_OF: *valid = is_multiple(c->value, limit); break;
     case PITH_WORD_FORMAT:
-        if (pith_json_format_bits(json_string_value(limit)) == 32) {
-            double number = json_number_value(c->value);
-            *valid = number >= -2147483648.0 && number <= 2147483647.0;
-        }
+        *valid = fits_bits(c->value, pith_json_format_bits(json_string_value(limit)));
         break;
     default: break;
     }
     return true;
 }
 
-static size_t n_code_points(const json_t *string) {
-    const char *text = json_string_value(string);
-    size_t n = 0;
-    for (size_t i = 0; i < json_string_length(string); i++) n += (text[i] & 0xC0) != 0x80;
-    return n;
+static bool count_code_points(const check *c, size_t *n) {
+    const char *text = json_string_value(c->value);
+    size_t size = json_string_length(c->value);
+    *n = 0;
+    if (!pith_schema_work(c->schema, size / 16)) return false;
+    for (size_t i = 0; i < size; i++) *n += (text[i] & 0xC0) != 0x80;
+    return true;
 }
 
 static bool check_string(const check *c, bool *valid) {
     pith_span text = {json_string_value(c->value), json_string_length(c->value)};
     pith_span source = {json_string_value(c->entry.value), json_string_length(c->entry.value)};
+    size_t n;
     switch (c->entry.word) {
     case PITH_WORD_MIN_LENGTH:
-        *valid = n_code_points(c->value) >= pith_schema_count(&c->entry);
+        if (!count_code_points(c, &n)) return false;
+        *valid = n >= pith_schema_count(&c->entry);
         return true;
     case PITH_WORD_MAX_LENGTH:
-        *valid = n_code_points(c->value) <= pith_schema_count(&c->entry);
+        if (!count_code_points(c, &n)) return false;
+        *valid = n <= pith_schema_count(&c->entry);
         return true;
     case PITH_WORD_FORMAT:
         if (pith_json_format_pattern(source.data) == NULL) return true;
@@ -129,14 +158,12 @@ static bool check_string(const check *c, bool *valid) {
 /* ---- arrays ---- */
 
 static bool all_differ(const check *c, bool *valid) {
-    size_t n = json_array_size(c->value);
-    *valid = true;
-    for (size_t i = 1; i < n && *valid; i++) {
-        for (size_t k = 0; k < i && *valid; k++) {
-            *valid = !pith_schema_equal(json_array_get(c->value, i), json_array_get(c->value, k));
-        }
+    bool is_twice = false;
+    for (size_t i = 1; i < json_array_size(c->value) && !is_twice; i++) {
+        if (!check_listed(c, c->value, i, json_array_get(c->value, i), &is_twice)) return false;
     }
-    return pith_schema_work(c->schema, n * n);
+    *valid = !is_twice;
+    return true;
 }
 
 static bool check_contains(const check *c, bool *valid) {
@@ -190,14 +217,15 @@ static bool check_array(const check *c, bool *valid) {
 
 /* ---- objects ---- */
 
-static bool has_all(const json_t *object, const json_t *names) {
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        if (!json_object_get(object, json_string_value(json_array_get(names, i)))) return false;
+static bool check_all(const check *c, const json_t *names, bool *valid) {
+    for (size_t i = 0; i < json_array_size(names) && *valid; i++) {
+        *valid = json_object_get(c->value, json_string_value(json_array_get(names, i))) != NULL;
     }
-    return true;
+    return pith_schema_work(c->schema, json_array_size(names));
 }
 
 static bool check_named(const check *c, bool *valid) {
+    if (!pith_schema_work(c->schema, c->entry.n_children)) return false;
     for (uint32_t i = 0; i < c->entry.n_children && *valid; i++) {
         uint32_t child = c->entry.child + i;
         const json_t *member = json_object_get(c->value, c->schema->tree.nodes[child].key);
@@ -264,11 +292,12 @@ static bool check_keys(const check *c, bool *valid) {
 
 static bool check_dependent(const check *c, bool *valid) {
     json_t *map = (json_t *)(uintptr_t)c->entry.value; /* its iterators want no const */
-    for (void *at = json_object_iter(map); at; at = json_object_iter_next(map, at)) {
+    void *at = json_object_iter(map);
+    for (; at != NULL && *valid; at = json_object_iter_next(map, at)) {
         if (json_object_get(c->value, json_object_iter_key(at)) == NULL) continue;
-        *valid = *valid && has_all(c->value, json_object_iter_value(at));
+        if (!check_all(c, json_object_iter_value(at), valid)) return false;
     }
-    return true;
+    return pith_schema_work(c->schema, json_object_size(map));
 }
 
 static bool check_object(const check *c, bool *valid) {
@@ -276,7 +305,7 @@ static bool check_object(const check *c, bool *valid) {
     switch (c->entry.word) {
     case PITH_WORD_MIN_PROPERTIES: *valid = n >= pith_schema_count(&c->entry); return true;
     case PITH_WORD_MAX_PROPERTIES: *valid = n <= pith_schema_count(&c->entry); return true;
-    case PITH_WORD_REQUIRED: *valid = has_all(c->value, c->entry.value); return true;
+    case PITH_WORD_REQUIRED: return check_all(c, c->entry.value, valid);
     case PITH_WORD_PROPERTIES:
     case PITH_WORD_DEPENDENT_SCHEMAS: return check_named(c, valid);
     case PITH_WORD_DEPENDENT_REQUIRED: return check_dependent(c, valid);
@@ -319,9 +348,8 @@ static bool check_any(const check *c, bool *valid) {
     case PITH_WORD_ENUM:
         /* a value of a long list is not looked for in that list */
         if (c->node == c->schema->listed && c->schema->depth == 1) return true;
-        *valid = is_listed(c->entry.value, c->value);
-        return pith_schema_work(c->schema, json_array_size(c->entry.value));
-    case PITH_WORD_CONST: *valid = pith_schema_equal(c->entry.value, c->value); return true;
+        return check_listed(c, c->entry.value, json_array_size(c->entry.value), c->value, valid);
+    case PITH_WORD_CONST: return check_equal(c, valid);
     case PITH_WORD_REF:
         return pith_schema_validate(c->schema, c->schema->tree.nodes[c->node].ref, c->value, valid);
     case PITH_WORD_IF: return check_if(c, valid);
@@ -361,7 +389,7 @@ bool pith_schema_validate(pith_schema *schema, uint32_t node, const json_t *valu
         return pith_schema_fail(&schema->tree, PITH_ERROR_LIMIT, node, PITH_WORD_NONE,
                                 "schemas or values are nested too deep");
     }
-    if (!pith_schema_work(schema, 1)) return false;
+    if (!pith_schema_work(schema, 1 + schema->tree.nodes[node].n_entries)) return false;
     schema->depth++;
     bool good = true;
     for (uint32_t i = 0; i < schema->tree.nodes[node].n_entries && good && *valid; i++) {

@@ -213,6 +213,58 @@ static void test_messages_take_calls_without_marks_of_tools_that_are_given(void 
     pith_model_close(model);
 }
 
+/* What a message makes of a bare call of f with the arguments; f's schema is a part of the list. */
+static void check_call(const pith_model *model, const char *schema, bool strict,
+                       const char *arguments, bool is_call) {
+    pith_tool_format format = {.size = sizeof format, .marker = "<c>", .arguments = "arguments"};
+    pith_tool_options options = {.size = sizeof options, .format = &format};
+    char list[512], text[256];
+    pith_message *message = NULL;
+    pith_message_part part;
+    snprintf(list, sizeof list,
+             "[{\"function\": {\"name\": \"f\", \"strict\": %s, \"parameters\": %s}}]",
+             strict ? "true" : "false", schema);
+    snprintf(text, sizeof text, "{\"name\": \"f\", \"arguments\": %s}\n", arguments);
+    options.tools_json = list;
+    options.tools_json_size = strlen(list);
+    options.parallel = true;
+    assert_int_equal(pith_message_new(model, &options, &message, NULL), PITH_OK);
+    memset(list, 0, sizeof list); /* it is not borrowed */
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pith_message_push(message, -1, text, strlen(text), NULL, NULL), PITH_OK);
+    assert_int_equal(pith_message_finish(message, &part, NULL), PITH_OK);
+    if (part.n_calls != (is_call ? 2 : 0))
+        fail_msg("%s, %s: %zu calls", schema, arguments, part.n_calls);
+    pith_message_free(message);
+}
+
+static void test_calls_without_marks_are_valid_by_their_schema(void **state) {
+    (void)state;
+    pith_model *model = open_tiny();
+    static const char schema[] =
+        "{\"type\": \"object\", \"properties\": {\"city\": {\"type\": \"string\", \"pattern\": "
+        "\"^[A-Z]\"}, "
+        "\"days\": {\"type\": \"integer\", \"maximum\": 7}}, \"required\": [\"city\"], "
+        "\"additionalProperties\": false}";
+    static const char unknown[] = "{\"properties\": {\"a\": {\"type\": \"string\", \"x-y\": 1}}}";
+    for (int strict = 0; strict < 2; strict++) {
+        check_call(model, schema, strict, "{\"days\": 3, \"city\": \"Rome\"}", true);
+        check_call(model, schema, strict, "{\"city\":\"Rome\"}", true);
+        check_call(model, schema, strict, "{\"days\": 3}", false);
+        check_call(model, schema, strict, "{\"days\": \"3\", \"city\": \"Rome\"}", false);
+        check_call(model, schema, strict, "{\"days\": 8, \"city\": \"Rome\"}", false);
+        check_call(model, schema, strict, "{\"city\": \"rome\"}", false);
+        check_call(model, schema, strict, "{\"city\": \"Rome\", \"city\": \"Rome\"}", false);
+        check_call(model, "{}", strict, "{\"x\": [null]}", true);
+        check_call(model, unknown, strict, "{\"a\": 1}", !strict); /* it cannot be checked */
+        check_call(model, unknown, strict, "{\"b\": 1}", false);
+        check_call(model, "null", strict, "{}", true);
+        check_call(model, "null", strict, "{\"b\": 1}", false);
+        check_call(model, "3", strict, "{}", !strict);
+    }
+    pith_model_close(model);
+}
+
 static void test_size_limit(void **state) {
     (void)state;
     const size_t most = 1 << 20; /* pith.h says 1 MiB */
@@ -268,6 +320,7 @@ int main(void) {
         cmocka_unit_test(test_misuse_of_tools),
         cmocka_unit_test(test_messages_are_the_fold_of_their_parts),
         cmocka_unit_test(test_messages_take_calls_without_marks_of_tools_that_are_given),
+        cmocka_unit_test(test_calls_without_marks_are_valid_by_their_schema),
         cmocka_unit_test(test_size_limit),
         cmocka_unit_test(test_tokens_of_a_model),
     };

@@ -942,6 +942,16 @@ def case_calls_without_the_marks_of_the_model_count_where_the_tool_was_offered()
         expect(whole["finish_reason"] == "tool_calls" and not whole["message"]["content"], whole)
         folded = fold_chat(server.stream(CHAT, ask))
         expect([c["function"] for c in folded[0]["message"]["tool_calls"]] == [call], folded)
+        parameters = dict(tool["function"]["parameters"], required=["city", "days"], additionalProperties=False)
+        strict = dict(tool["function"], strict=True, parameters=parameters)
+        choice = server.post(CHAT, dict(ask, tools=[dict(tool, function=strict)]))["choices"][0]
+        arguments = json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])
+        expect(arguments == {"city": "Tokyo", "days": 3} and choice["finish_reason"] == "tool_calls", choice)
+        for promised in (True, False):  # values that the schema does not have are no call
+            narrow = dict(parameters, properties=dict(parameters["properties"], city={"enum": ["Rome", "Oslo"]}))
+            none = server.post(CHAT, dict(ask, tools=[dict(tool, function=dict(strict, strict=promised, parameters=narrow))]))["choices"][0]["message"]
+            expect("tool_calls" not in none or json.loads(none["tool_calls"][0]["function"]["arguments"])["city"] in ("Rome", "Oslo"), none)
+            expect("tool_calls" in none or "get_weather" in none["content"], none)
         line = json.dumps({"name": "get_weather", "arguments": {"city": "Rome"}})
         other = dict(tool, function=dict(tool["function"], name="get_time"))
         message = server.post(CHAT, chat("Repeat this line, and nothing else:\n" + line, max_tokens=60, temperature=0, tools=[other]))["choices"][0]["message"]

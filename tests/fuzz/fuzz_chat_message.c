@@ -33,13 +33,22 @@ static const pith_tool_format formats[4] = {
 static const char tools[] = "[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": "
                             "{\"a\": {}}}}}, {\"name\": \"g\"}]";
 
+/* Some values are valid, some are not, and of some it cannot be told. */
+static pith_status ask(void *user, json_t *parameters, pith_span arguments) {
+    (void)user;
+    check(json_is_object(parameters) && arguments.size > 1 && arguments.data[0] == '{');
+    return arguments.size % 3 == 0   ? PITH_ERROR_FORMAT
+           : arguments.size % 3 == 1 ? PITH_ERROR_UNSUPPORTED
+                                     : PITH_OK;
+}
+
 static pith_reply_reader *read(const pith_tool_format *format, uint8_t how, pith_span text,
                                size_t step) {
     pith_reply_reader *reader = NULL;
     check(pith_reply_reader_new(format, (how & 4) != 0, &reader, NULL) == PITH_OK);
     if (how & 8)
-        check(pith_reply_reader_offer(reader, pith_span_of(tools), NULL, (how & 16) == 0, NULL) ==
-              PITH_OK);
+        check(pith_reply_reader_offer(reader, pith_span_of(tools), NULL, (how & 16) == 0,
+                                      (pith_call_check){NULL, ask}, NULL) == PITH_OK);
     for (size_t at = 0; at < text.size; at += step) {
         size_t size = text.size - at < step ? text.size - at : step;
         pith_span piece = {text.data + at, size};

@@ -5,7 +5,8 @@
     test_schema.py PITH-GRAMMAR-WALK [FIRST_SEED]      PITH_TEST_LONG=1: 20 times as many schemas
 
 - Every text that a grammar made of a schema can write is valid JSON and valid by that schema, whatever was refused aside.
-- Values that are valid and in the form that is written (docs/schema.md) are allowed; values that are not valid never are."""
+- Values that are valid and in the form that is written (docs/schema.md) are allowed; values that are not valid never are.
+- A check of values without a grammar says of each what the validator says, and takes all that is written."""
 import json
 import os
 import subprocess
@@ -67,7 +68,17 @@ def formats_of(schema):
     return set().union(*[formats_of(value) for value in schema]) if isinstance(schema, list) else set()
 
 
+def ends_a_line(value):
+    """Does a string in it end with a line end? Python's $ stands before that one, too."""
+    if isinstance(value, (dict, list)):
+        return any(ends_a_line(each) for each in (*value, *(value.values() if isinstance(value, dict) else ())))
+    return isinstance(value, str) and value.endswith("\n")
+
+
 def is_valid(validator, value):
+    """None: nobody knows."""
+    if ends_a_line(value):
+        return None
     try:
         return validator.is_valid(value)
     except RecursionError:
@@ -121,7 +132,8 @@ def spell(value):
 class Run:
     def __init__(self, program):
         self.walk = Walk(program)
-        self.refused, self.failures, self.counts = {}, [], {"schemas": 0, "written": 0, "unended": 0, "twice": 0, "allowed": 0, "missed": 0, "denied": 0}
+        self.refused, self.failures = {}, []
+        self.counts = dict.fromkeys(["schemas", "written", "unended", "twice", "allowed", "missed", "denied", "unchecked", "valid", "invalid"], 0)
         self.slowest = 0.0
 
     def fail(self, seed, what, schema, text):
@@ -159,6 +171,30 @@ class Run:
     def missed(self, seed, schema, value):
         self.fail(seed, "valid but not allowed", schema, spell(value))
 
+    def check_values(self, seed, schema, validator, answer, values):
+        """What is said of values without a grammar; formats are narrower than the validator's."""
+        if "unchecked" in answer:
+            self.counts["unchecked"] += 1
+            if "error" not in answer:
+                self.fail(seed, f"written but not checked: {answer['unchecked']}", schema, "")
+            return
+        narrowed = formats_of(schema)
+        for value, said in zip(values, answer["valid"]):
+            valid = is_valid(validator, value)
+            self.counts["valid" if said else "invalid"] += 1
+            if said and valid is False:
+                self.fail(seed, "taken for valid", schema, spell(value))
+            if valid and not said and not narrowed:
+                self.fail(seed, "taken for not valid", schema, spell(value))
+        for text, said in zip(answer.get("samples", []), answer.get("valid_samples", [])):
+            if text is None or said:
+                continue
+            try:
+                json.loads(text, object_pairs_hook=has_twice)
+                self.fail(seed, "written but taken for not valid", schema, text)
+            except KeyError:
+                pass  # a key that nobody described may be written twice
+
     def check(self, seed):
         schema = random_schema.Maker(seed).make()
         validator = jsonschema.Draft202012Validator(schema, format_checker=checker)
@@ -167,6 +203,7 @@ class Run:
         values += [mutate(drawer.random, value) for value in values]
         answer = self.walk.ask(schema=schema, samples=SAMPLES, seed=seed, texts=[spell(value) for value in values])
         self.counts["schemas"] += 1
+        self.check_values(seed, schema, validator, answer, values)
         if "error" in answer:
             why = answer["error"].split(": ", 1)[-1]
             self.refused.setdefault(why, []).append(seed)
@@ -194,6 +231,9 @@ def main():
     if run.counts["written"] < N_SCHEMAS:
         run.failures.append("too little was written")
         print("FAILED: too little was written")
+    if min(run.counts["valid"], run.counts["invalid"]) < N_SCHEMAS:
+        run.failures.append("too little was checked")
+        print("FAILED: too little was checked")
     print(f"{len(run.failures)} failed")
     return 1 if run.failures else 0
 

@@ -7,6 +7,8 @@
  *    "samples": N, "seed": S, "texts": [STRING, ...]}
  *   {"error": SENTENCE, "status": N}  or  {"samples": [STRING or null, ...], "allowed": [BOOL, ...],
  *    "compile_ms": T}
+ * With "schema" the answer has "valid": [BOOL, ...] as well, what a check without a grammar says of the texts, or "unchecked": SENTENCE;
+ * beside an error, too.
  *
  * The vocabulary is the 256 bytes and an end. A walk takes an allowed id at random; when a text has
  * become long it prefers what ends things. A walk that does not end gives null. */
@@ -148,6 +150,32 @@ static pith_status compile(const json_t *request, pith_grammar **out, pith_error
     return status;
 }
 
+/* Adds to the answer what a check says of the texts, and of what was written. */
+static void add_checked(json_t *result, const json_t *request) {
+    pith_schema_check *check;
+    pith_error error = {0};
+    json_t *schema = json_object_get(request, "schema");
+    const char *const keys[] = {"texts", "samples"}, *const names[] = {"valid", "valid_samples"};
+    if (schema == NULL) return;
+    if (pith_schema_check_new(schema, &check, &error) != PITH_OK) {
+        json_object_set_new(result, "unchecked", json_string(error.text));
+        return;
+    }
+    for (int k = 0; k < 2; k++) {
+        const json_t *texts = json_object_get(k == 0 ? request : result, keys[k]);
+        json_t *all = json_array();
+        for (size_t i = 0; i < json_array_size(texts); i++) {
+            const json_t *text = json_array_get(texts, i);
+            bool valid = false;
+            (void)pith_schema_check_text(
+                check, (pith_span){json_string_value(text), json_string_length(text)}, &valid);
+            json_array_append_new(all, json_boolean(valid));
+        }
+        json_object_set_new(result, names[k], all);
+    }
+    pith_schema_check_free(check);
+}
+
 static json_t *handle(walker *w, const json_t *request) {
     pith_grammar *grammar = NULL;
     pith_error error = {0};
@@ -210,6 +238,7 @@ int main(void) {
         memset(w.is_hint, 0, sizeof w.is_hint);
         for (const char *c = line; *c; c++) w.is_hint[(uint8_t)*c] = true;
         json_t *result = handle(&w, request);
+        add_checked(result, request);
         char *dump = json_dumps(result, JSON_ENCODE_ANY);
         puts(dump);
         fflush(stdout);

@@ -55,13 +55,29 @@ static char *tell(const pith_reply_reader *reader) {
 /* What open_reader offers; NULL: nothing. */
 static const char *offered;
 static bool one_call;
+/* What schemas say to values, and how often they were asked; NULL: no schema can be told of. */
+static pith_call_check check;
+static int n_asked;
+
+/* Values are valid but for those that hold the schema's "title". */
+static pith_status ask(void *user, json_t *parameters, pith_span arguments) {
+    char text[200];
+    const char *title = json_string_value(json_object_get(parameters, "title"));
+    assert_ptr_equal(user, &n_asked);
+    assert_true(arguments.size < sizeof text && arguments.data[0] == '{');
+    snprintf(text, sizeof text, "%.*s", (int)arguments.size, arguments.data);
+    n_asked++;
+    if (title && strcmp(title, "unknown") == 0) return PITH_ERROR_UNSUPPORTED;
+    return title && strstr(text, title) ? PITH_ERROR_FORMAT : PITH_OK;
+}
 
 static pith_reply_reader *open_reader(const pith_tool_format *format, bool in_thought) {
     pith_reply_reader *reader = NULL;
     assert_int_equal(pith_reply_reader_new(format, in_thought, &reader, NULL), PITH_OK);
     if (offered)
         assert_int_equal(
-            pith_reply_reader_offer(reader, pith_span_of(offered), NULL, !one_call, NULL), PITH_OK);
+            pith_reply_reader_offer(reader, pith_span_of(offered), NULL, !one_call, check, NULL),
+            PITH_OK);
     return reader;
 }
 
@@ -253,6 +269,8 @@ static void test_what_was_not_offered_or_does_not_fit_stays_content(void **state
         "{\"name\": \"read\", \"arguments\": {}}",
         "{\"name\": \"read\", \"arguments\": {\"path\": \"a\", \"mode\": 1}}",
         "{\"name\": \"read\", \"arguments\": \"a\"}",
+        "{\"name\": \"read_all\", \"arguments\": {\"path\": \"a\"}}",
+        "{\"name\": \"read\", \"name\": \"read_all\", \"arguments\": {\"path\": \"a\"}}",
         "{\"name\": \"read\", \"description\": \"d\", \"arguments\": {\"path\": \"a\"}}",
         "{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}",
         "{\"name\": \"read\" \"arguments\": {\"path\": \"a\"}}",
@@ -271,14 +289,61 @@ static void test_what_was_not_offered_or_does_not_fit_stays_content(void **state
     offered = NULL;
 }
 
-static void test_strict_tools_are_called_with_marks_alone(void **state) {
-    (void)state;
-    offered = "[{\"function\": {\"name\": \"f\", \"strict\": true}}]";
-    static const char call[] = "{\"name\": \"f\", \"arguments\": {\"a\": [1, 2.50]}}";
-    char expected[200];
-    snprintf(expected, sizeof expected, "%s||", call);
+/* A reader of tools f with these members, strict or not, and calls it. */
+static void reads_call(const char *members, bool strict, const char *arguments, bool is_call) {
+    char tool[200], call[200], expected[sizeof call + 4];
+    snprintf(tool, sizeof tool, "[{\"function\": {\"name\": \"f\", \"strict\": %s%s}}]",
+             strict ? "true" : "false", members);
+    snprintf(call, sizeof call, "{\"name\": \"f\", \"arguments\": %s}", arguments);
+    if (is_call)
+        snprintf(expected, sizeof expected, "||f(%s)", arguments);
+    else
+        snprintf(expected, sizeof expected, "%s||", call);
+    offered = tool;
     reads(&hermes, false, call, expected);
+    offered = NULL;
+}
+
+static void test_values_must_fit_the_schema(void **state) {
+    (void)state;
+#define SCHEMA(title) ", \"parameters\": {\"title\": \"" title "\", \"properties\": {\"a\": {}}}"
+    for (int strict = 0; strict < 2; strict++) {
+        check = (pith_call_check){&n_asked, ask};
+        reads_call(SCHEMA("no"), strict, "{\"a\" : [1, 2.50] }", true);
+        reads_call(SCHEMA("no"), strict, "{\"a\": \"no\"}", false);
+        reads_call(SCHEMA("no"), strict, "{\"b\": 1}", false); /* by the keys alone */
+        reads_call(SCHEMA("unknown"), strict, "{\"a\": 1}", !strict);
+        reads_call(", \"parameters\": null", strict, "{ }", true);
+        reads_call("", strict, "{\"a\": 1}", false);
+        check = (pith_call_check){0};
+        reads_call(SCHEMA("no"), strict, "{\"a\": \"no\"}", !strict);
+        reads_call("", strict, "{}", true);
+    }
+    /* with marks a call is what the grammar made of it, and no schema is asked */
+    check = (pith_call_check){&n_asked, ask};
+    offered =
+        "[{\"function\": {\"name\": \"f\", \"strict\": true, \"parameters\": {\"title\": \"a\"}}}]";
+    n_asked = 0;
     reads(&hermes, false, CALL, "||" DONE);
+    assert_int_equal(n_asked, 0);
+    check = (pith_call_check){0};
+    offered = NULL;
+}
+
+static void test_a_schema_is_asked_once_a_call(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"name\": \"x\"}\n" READ "\n" READ "\n{\"name\": \"read\", \"arguments\": {}}\n";
+    offered = tools;
+    check = (pith_call_check){&n_asked, ask};
+    pith_reply_reader *reader = open_reader(&hermes, false);
+    n_asked = 0;
+    for (size_t i = 0; i < sizeof text - 1; i++) push(reader, text + i, 1, false);
+    push(reader, "", 0, true);
+    assert_int_equal(pith_reply_reader_n_calls(reader), 2);
+    assert_int_equal(n_asked, 2);
+    pith_reply_reader_free(reader);
+    check = (pith_call_check){0};
     offered = NULL;
 }
 
@@ -306,7 +371,7 @@ static void test_a_list_of_tools_is_needed(void **state) {
     pith_reply_reader *reader = open_reader(&hermes, false);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         pith_span text = pith_span_of(bad[i]);
-        assert_int_equal(pith_reply_reader_offer(reader, text, NULL, true, &error),
+        assert_int_equal(pith_reply_reader_offer(reader, text, NULL, true, check, &error),
                          PITH_ERROR_FORMAT);
     }
     pith_reply_reader_free(reader);
@@ -388,7 +453,7 @@ static void test_no_failed_allocation_loses_text_unnoticed(void **state) {
         memory_watch_reset(i);
         pith_status status = pith_reply_reader_new(&hermes, false, &reader, NULL);
         if (status == PITH_OK)
-            status = pith_reply_reader_offer(reader, pith_span_of(tools), NULL, true, NULL);
+            status = pith_reply_reader_offer(reader, pith_span_of(tools), NULL, true, check, NULL);
         for (size_t k = 0; k < sizeof text && status == PITH_OK; k += 5) {
             size_t size = sizeof text - 1 - k < 5 ? sizeof text - 1 - k : 5;
             status = pith_reply_reader_push(reader, (pith_span){text + k, size}, size < 5, NULL);
@@ -417,8 +482,9 @@ int main(void) {
         cmocka_unit_test(test_offered_tools_are_called_without_marks),
         cmocka_unit_test(test_what_stands_behind_a_call_begins_a_line),
         cmocka_unit_test(test_what_was_not_offered_or_does_not_fit_stays_content),
-        cmocka_unit_test(test_strict_tools_are_called_with_marks_alone),
         cmocka_unit_test(test_no_byte_of_zero_comes_into_a_call),
+        cmocka_unit_test(test_values_must_fit_the_schema),
+        cmocka_unit_test(test_a_schema_is_asked_once_a_call),
         cmocka_unit_test(test_a_list_of_tools_is_needed),
         cmocka_unit_test(test_long_replies_take_linear_time),
         cmocka_unit_test(test_long_calls_without_marks_take_linear_time),
