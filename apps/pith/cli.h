@@ -182,10 +182,8 @@ int32_t *pith_cli_tokenize(const pith_model *model, const char *text, size_t siz
                            size_t *n_ids, pith_error *error);
 /* Renders {"messages", "add_generation_prompt"} with the model's template; NULL with a message. */
 pith_prompt *pith_cli_render_chat(const pith_model *model, json_t *messages, pith_error *error);
-/* The context for that, with "tools" unless they are NULL: free with pith_cli_release_json. NULL with
- * a message. */
+/* The context for that and "tools" (NULL: without), for pith_cli_release_json; the prompt of it. */
 char *pith_cli_context_json(json_t *messages, json_t *tools, pith_error *error);
-/* The prompt of such a context. */
 pith_prompt *pith_cli_render_tools(const pith_model *model, json_t *messages, json_t *tools,
                                    pith_error *error);
 /* How many of a prompt's ids any other prompt begins with that has the same system messages and

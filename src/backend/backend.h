@@ -216,7 +216,7 @@ void pith_runner_free(pith_runner *runner);
 pith_status pith_runner_run(pith_runner *runner, const pith_step *step, pith_error *error);
 void pith_runner_trace(pith_runner *runner, pith_trace trace, void *user);
 void pith_runner_profile(pith_runner *runner, bool enable);
-/* Whether the last step asked for weights ahead of its loops; single tokens try both ways at first. */
+/* Whether the last step asked for weights ahead of its loops: single tokens try both at first. */
 bool pith_runner_prefetched(const pith_runner *runner);
 size_t pith_runner_profile_rows(const pith_runner *runner, pith_profile_row *rows, size_t capacity);
 const char *pith_runner_name(const pith_runner *runner); /* "cpu avx512" */

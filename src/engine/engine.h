@@ -220,12 +220,11 @@ size_t pith_stop_text_settled(const pith_stop_text *text);
 
 /* ---- Chat templates (prompt.c, turn_end.c) ---- */
 
-/* Renders context, an object; bos_token and eos_token are set in it where they are not (and the
- * model, which may be NULL, has a tokenizer). now: as pith_template_render takes it. */
+/* pith_template_render; bos_token and eos_token are set in context where the model, if it is not
+ * NULL, knows them. */
 pith_status pith_prompt_compose(const pith_model *model, const pith_template *tpl, json_t *context,
                                 int64_t now, pith_rendered *out, pith_error *error);
-/* Appends the ids of the text from byte `from` on; from its beginning with BOS where the vocabulary
- * asks for one. */
+/* Appends the ids of the text from byte `from` on: from 0, with BOS as the vocabulary asks. */
 pith_status pith_prompt_encode(const pith_model *model, const pith_rendered *rendered, size_t from,
                                pith_ids *ids, pith_error *error);
 /* The control token that the model's chat template puts after a reply; -1 when it does not show. */
@@ -233,8 +232,7 @@ int32_t pith_turn_end_find(const pith_model *model);
 
 /* ---- Conversations that outgrow the context (conversation.c, summary.c) ---- */
 
-/* pith_conversation_fit of pith.h, arguments checked: sets other messages in context where they do
- * not fit. On failure *out is zero and context as it was. */
+/* pith_conversation_fit: sets other messages in context where they do not fit; not on failure. */
 pith_status pith_conversation_shorten(pith_session *session, json_t *context,
                                       const pith_conversation_options *options,
                                       pith_conversation_info *out, pith_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A conversation that outgrows the context:  summary MODEL [CONTEXT]
+ * A conversation that outgrows the context:  long_conversation MODEL [CONTEXT]
  * Questions are asked until the context is full several times over. What is older becomes a summary
  * that the model writes itself; each line says what the prompt took, and what gave way for it. */
 #include <pith.h>
@@ -16,7 +16,7 @@ static const char plain[] = "{% for m in messages %}{{ m.role }}: {{ m.content }
 
 static void check(pith_status status, const pith_error *error) {
     if (status == PITH_OK) return;
-    fprintf(stderr, "summary: %s\n", error->text);
+    fprintf(stderr, "long_conversation: %s\n", error->text);
     exit(1);
 }
 
@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
     static int32_t ids[MOST_IDS];
     int32_t n_ctx = argc > 2 ? atoi(argv[2]) : 256;
     if (argc < 2 || n_ctx < 128 || n_ctx > MOST_IDS) {
-        fprintf(stderr, "usage: summary MODEL [CONTEXT of 128 to %d]\n", MOST_IDS);
+        fprintf(stderr, "usage: long_conversation MODEL [CONTEXT of 128 to %d]\n", MOST_IDS);
         return 2;
     }
     check(pith_model_open(argv[1], NULL, &model, &error), &error);
