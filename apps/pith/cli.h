@@ -2,8 +2,7 @@
  * What the commands of the program share: options, finding models, progress on stderr, JSON on
  * stdout, exit codes. One section a file.
  * Invariant: text goes to stdout and nothing else does; notes, progress and statistics go to
- * stderr. Whatever fails is one sentence `pith: ...` on stderr and a code from pith_exit.
- * Read next: main.c, then run.c. */
+ * stderr. Whatever fails is one sentence `pith: ...` there and a code. Read next: main.c, run.c. */
 #ifndef PITH_APPS_PITH_CLI_H
 #define PITH_APPS_PITH_CLI_H
 

@@ -220,8 +220,7 @@ size_t pith_stop_text_settled(const pith_stop_text *text);
 
 /* ---- Chat templates (prompt.c, turn_end.c) ---- */
 
-/* pith_template_render; bos_token and eos_token are set in context where the model, if it is not
- * NULL, knows them. */
+/* Sets bos_token and eos_token in context as far as the model knows them (it may be NULL). */
 pith_status pith_prompt_compose(const pith_model *model, const pith_template *tpl, json_t *context,
                                 int64_t now, pith_rendered *out, pith_error *error);
 /* Appends the ids of the text from byte `from` on: from 0, with BOS as the vocabulary asks. */
