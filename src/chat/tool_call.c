@@ -127,9 +127,18 @@ pith_span pith_object_member(pith_span object, const char *key) {
     return found;
 }
 
+pith_span pith_object_undoubled(pith_span object) {
+    size_t first = 1, end = object.size - 1;
+    while (first < end && pith_is_json_space(object.data[first])) first++;
+    while (end > first && pith_is_json_space(object.data[end - 1])) end--;
+    if (end <= first || object.data[first] != '{' || object.data[end - 1] != '}') return object;
+    return (pith_span){object.data + first, end - first};
+}
+
 pith_status pith_tool_call_read(pith_span object, const char *key, char **name,
                                 pith_span *arguments) {
     json_t *call = NULL;
+    object = pith_object_undoubled(object);
     pith_status status = pith_json_parse(object, &call, NULL);
     if (status != PITH_OK) return status;
     const json_t *function = json_object_get(call, "name");

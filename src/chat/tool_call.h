@@ -30,6 +30,9 @@ typedef struct pith_object_scan {
  * text[begin, at) is the object as far as its brackets go. */
 pith_match pith_scan_object(pith_span text, pith_object_scan *scan);
 
+/* What stands in a second pair of braces, as Qwen2.5-Coder's template shows calls; else the object
+ * itself. No JSON object begins like that. */
+pith_span pith_object_undoubled(pith_span object);
 /* The parts of an object {"name": "f", KEY: {...}}: *name is to be freed, *arguments lies in the
  * text, or is "{}" where there is none; of the keys "arguments" and "parameters" one stands for the
  * other. PITH_ERROR_FORMAT: it is no call. */

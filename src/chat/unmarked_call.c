@@ -176,13 +176,17 @@ static pith_match match_name(pith_span text, json_t *offered, size_t *at, const 
     return match;
 }
 
-/* { "name" : "f" , with any space between. */
+/* { "name" : "f" , with any space between, the brace once or twice. */
 static pith_match match_head(pith_span text, json_t *offered, size_t at, const char **name) {
     static const char *const before[] = {"{", "\"name\"", ":"};
     pith_match match = pass_space(text, &at);
     for (size_t i = 0; i < 3 && match == PITH_MATCH_YES; i++) {
         match = match_word(text, before[i], &at);
         if (match == PITH_MATCH_YES) match = pass_space(text, &at);
+        bool is_twice = match == PITH_MATCH_YES && i == 0 && at < text.size && text.data[at] == '{';
+        if (!is_twice) continue; /* pith_object_undoubled */
+        at++;
+        match = pass_space(text, &at);
     }
     if (match == PITH_MATCH_YES) match = match_name(text, offered, &at, name);
     if (match == PITH_MATCH_YES) match = pass_space(text, &at);
@@ -191,7 +195,8 @@ static pith_match match_head(pith_span text, json_t *offered, size_t at, const c
 
 /* The object that has been found; PITH_ERROR_FORMAT: it is no call that fits. */
 static pith_status read_object(pith_unmarked_scan *s, pith_span text, const pith_offer *offer) {
-    const pith_span object = {text.data + s->object.begin, s->object.at - s->object.begin};
+    const pith_span object = pith_object_undoubled(
+        (pith_span){text.data + s->object.begin, s->object.at - s->object.begin});
     json_t *call = NULL;
     pith_status status = pith_json_parse(object, &call, NULL);
     if (status != PITH_OK) return status;

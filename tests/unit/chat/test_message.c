@@ -207,6 +207,7 @@ static const char tools[] =
 static void test_offered_tools_are_called_without_marks(void **state) {
     (void)state;
     reads(&hermes, false, READ, READ "||"); /* nothing was offered */
+    reads(&hermes, false, "<tool_call>{" READ "}</tool_call>", "||" WAS_READ);
     offered = tools;
     static const char *const forms[] = {
         READ,
@@ -226,12 +227,18 @@ static void test_offered_tools_are_called_without_marks(void **state) {
         "<tool_call>" READ "\n</tools>",
         "{\n  \"name\" : \"read\",\n  \"parameters\": {\"path\": \"a\"}\n}",
         "{\"name\": \"read\", \"\\u0061rguments\": {\"path\": \"a\"}}",
+        "{" READ "}",
+        "```json\n{\n" READ " \n}\n```",
+        "[{" READ "}]",
+        "<tool_call>\n{" READ "}\n</tool_call>",
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         reads(&hermes, false, forms[i], "||" WAS_READ);
     reads(&hermes, false, "I look.\n\n```json\n" READ "\n```\nThen I tell.",
           "I look.Then I tell.||" WAS_READ);
     reads(&hermes, false, READ "\n" READ "\n", "||" WAS_READ WAS_READ);
+    reads(&hermes, false, "{{" READ "}}", "{{" READ "}}||"); /* three times is none */
+    reads(&hermes, false, "{" READ, "{" READ "||");
     reads(&hermes, false, "[" READ ",\n" READ "] ", "||" WAS_READ WAS_READ);
     reads(&hermes, false, READ "\n<tool_call>" READ "</tool_call>", "||" WAS_READ WAS_READ);
     reads(&hermes, false, "```json\n" READ "\n{\"b\": 1}\n```\n" READ,
