@@ -17,18 +17,19 @@ static bool replace(json_t *messages, const char *json, size_t size) {
     return ok;
 }
 
-pith_status pith_cli_shorten(const pith_cli_talk *talk, pith_conversation_options *options,
+pith_status pith_cli_shorten(const pith_cli_talk *talk, const pith_conversation_options *options,
                              pith_conversation_info *out, pith_error *error) {
     pith_conversation *shorter = NULL;
+    pith_conversation_options shown = *options;
     size_t size = 0;
     *out = (pith_conversation_info){0};
     char *json = pith_cli_context_json(talk->messages, talk->tools, error);
     if (!json) return error->status;
     pith_cli_progress progress = pith_cli_progress_start("reading what is summarised");
-    options->on_prompt = pith_cli_progress_step;
-    options->user = &progress;
+    shown.on_prompt = pith_cli_progress_step;
+    shown.user = &progress;
     pith_cli_interrupt_watch(talk->session);
-    pith_status status = pith_conversation_fit(talk->session, json, options, &shorter, error);
+    pith_status status = pith_conversation_fit(talk->session, json, &shown, &shorter, error);
     pith_cli_interrupt_watch(NULL);
     pith_cli_progress_end(&progress);
     pith_cli_release_json(json);

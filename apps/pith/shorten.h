@@ -14,7 +14,7 @@ typedef struct pith_cli_talk {
 
 /* Shortens talk->messages (pith_conversation_fit); Ctrl-C stops it. options: without on_prompt.
  * On failure the messages are as they were. */
-pith_status pith_cli_shorten(const pith_cli_talk *talk, pith_conversation_options *options,
+pith_status pith_cli_shorten(const pith_cli_talk *talk, const pith_conversation_options *options,
                              pith_conversation_info *out, pith_error *error);
 /* "4 messages were replaced by a summary of 93 tokens", NUL-terminated; "" for nothing. */
 void pith_cli_shorten_describe(const pith_conversation_info *info, char *text, size_t capacity);
