@@ -332,12 +332,12 @@ def case_a_range_where_memory_speed_changes():
         expect(first["decode_tps_low"] <= first["decode_tps"] <= first["decode_tps_high"], first)
         path = machine_file(home)
         kept = json.load(open(path, encoding="utf-8"))
-        slow = {"threads": 1, "low": 1e8, "median": 1e9, "high": 1e9}
+        slow = {"threads": 1, "low": 1e6, "median": 1e7, "high": 1e7}  # below what a crowded machine reads
         other = {"threads": 2, "low": 1e5, "median": 1e5, "high": 1e5}  # says nothing about one thread
         with open(path, "w", encoding="utf-8") as file:
             json.dump({**kept, "speeds": [other, slow]}, file)
         speed = answer("fit", TINY, "-t", "1", home=home)[0]["speed"]
-        near(speed["bandwidth_low"], 1e9, 1, "the slowest middle that was kept")
+        near(speed["bandwidth_low"], 1e7, 1, "the slowest middle that was kept")
         expect(speed["decode_tps_low"] < speed["decode_tps"], speed)
         expect("memory speed changes" in pith("fit", TINY, "-t", "1", home=home).text, "the range is told")
         record = json.load(open(records(home)[0], encoding="utf-8"))
@@ -351,7 +351,7 @@ def case_a_range_where_memory_speed_changes():
         after = json.load(open(records(home)[0], encoding="utf-8"))
         near(after["token_factor"], max(0.1, (1 + after["token_error"]) / 0.25) ** 0.5, 1e-3, "what memory's speed does not explain")
         last = answer("fit", TINY, "-t", "1", "--no-record", home=home)[0]["speed"]
-        expect(last["bandwidth_low"] > 1e9, "--no-record uses no former runs", last)
+        expect(last["bandwidth_low"] > 1e7, "--no-record uses no former runs", last)
         expect(len(json.load(open(path, encoding="utf-8"))["speeds"]) == 4, "--no-record keeps none")
         for median in (1e-200, 1e17):  # no such memory: it must not make a record that can't be believed
             with open(path, "w", encoding="utf-8") as file:
@@ -363,7 +363,7 @@ def case_a_range_where_memory_speed_changes():
             json.dump({**kept, "speeds": [slow] * 16}, file)
         answer("fit", TINY, "-t", "1", home=home)
         speeds = json.load(open(path, encoding="utf-8"))["speeds"]
-        expect(len(speeds) == 16 and speeds[-1]["median"] > 1e9, "the latest sixteen", len(speeds))
+        expect(len(speeds) == 16 and speeds[-1]["median"] > 1e7, "the latest sixteen", len(speeds))
 
 
 def case_a_run_before_any_estimate():
